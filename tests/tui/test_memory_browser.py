@@ -6,7 +6,8 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.browser import BrowserScreen, ItemList
+from memreplay.tui.screens import Listing
+from memreplay.tui.screens.browser import BrowserScreen
 from memreplay.tui.screens.dialogs import PickScreen
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import found, rested, text_of, typed
@@ -59,12 +60,12 @@ async def test_enter_shows_an_item_in_full_and_escape_leads_back_step_by_step(re
         await pilot.press("2", "M")
         await browsing(pilot)
         await pilot.press("j", "j", "enter")
-        assert not pilot.app.screen.query_one(ItemList).region, "the item has the screen to itself"
+        assert not pilot.app.screen.query_one(Listing).region, "the item has the screen to itself"
         details = text_of(pilot, "#details")
         assert "We run it on PostgreSQL 14, port 6543 because 5432 was taken." in " ".join(details.split())
         assert "…" not in details
         await pilot.press("escape")
-        assert pilot.app.screen.query_one(ItemList).region
+        assert pilot.app.screen.query_one(Listing).region
         await pilot.press("escape")
         assert pilot.app.screen is replay_of(pilot)
         assert replay_of(pilot).cursor == 8

@@ -18,7 +18,7 @@ from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Destination, Position
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import KeyBar, Listing, ListingScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.panels import placeholder
@@ -53,11 +53,7 @@ _CATCH_UP = 500
 """Read paths that are indexed before the screen may paint again."""
 
 
-class ItemList(LinesView, can_focus=False):
-    """The list; the keys of the screen move through it."""
-
-
-class BrowserScreen(PlaceScreen[Destination | None]):
+class BrowserScreen(ListingScreen[Destination | None]):
     """Returns where the user wants to look in the replay, or None.
 
     Only the items on the screen are loaded, unless a search, an order or a comparison needs them all.
@@ -92,7 +88,7 @@ class BrowserScreen(PlaceScreen[Destination | None]):
         self._order: Order = "newest"
         self._search = ""
         self._details = ItemDetails(timeline)
-        self._document = BrowserDocument(timeline, (), turn, counted=False)
+        self.document: BrowserDocument = BrowserDocument(timeline, (), turn, counted=False)
 
     def compose(self) -> ComposeResult:
         """List and details, side by side if there is room."""
@@ -100,7 +96,7 @@ class BrowserScreen(PlaceScreen[Destination | None]):
         with Container(id="browser"):
             with Container(id="items"):
                 yield Bar(id="columns")
-                yield ItemList(id="list")
+                yield Listing(id="list")
             yield LinesView(id="details", classes="panel")
         yield Bar(id="legend")
         yield KeyBar()
@@ -116,7 +112,7 @@ class BrowserScreen(PlaceScreen[Destination | None]):
     @property
     def _is_open(self) -> bool:
         """Whether there is still a list to fill: the user may have left, or quit."""
-        return self in self.app.screen_stack and bool(self.query(ItemList))
+        return self in self.app.screen_stack and bool(self.query(Listing))
 
     @property
     def _contents(self) -> MemoryContents:
@@ -138,13 +134,13 @@ class BrowserScreen(PlaceScreen[Destination | None]):
             self._show(entries)
 
     def _show(self, entries: Sequence[Entry]) -> None:
-        before = self._document.selected
+        before = self.document.selected
         document = BrowserDocument(self._timeline, entries, self._turn, counted=self._retrievals.behind == 0)
         if before is not None:
             keys = (place for place, entry in enumerate(entries) if entry.item.key == before.item.key)
-            document.cursor = next(keys, min(self._document.cursor, max(0, len(entries) - 1)))
-        self._document = document
-        listed = self.query_one(ItemList)
+            document.cursor = next(keys, min(self.document.cursor, max(0, len(entries) - 1)))
+        self.document = document
+        listed = self.query_one(Listing)
         if entries:
             listed.show(document, in_view=document.cursor)
         else:
@@ -168,7 +164,7 @@ class BrowserScreen(PlaceScreen[Destination | None]):
         tabs = [Span(f" {name} ", "cursor" if place == self._place else "dim") for place, name in enumerate(names)]
         parts = [
             position_words(self._timeline, self._turn),
-            doing or f"{len(self._document):,} {'item' if len(self._document) == 1 else 'items'}",
+            doing or f"{len(self.document):,} {'item' if len(self.document) == 1 else 'items'}",
             ORDERS[self._order],
             self._against.words if self._against else "",
             f"/ {one_line(self._search)}" if self._search else "",
@@ -177,7 +173,7 @@ class BrowserScreen(PlaceScreen[Destination | None]):
         self.query_one("#header", Bar).say(Span(" MEMORY ", "recorded"), " ", *tabs, Span(f" {words}", "title"))
 
     def _paint_columns(self) -> None:
-        self.query_one("#columns", Bar).say(*column_titles(self.query_one(ItemList).layout_now.width))
+        self.query_one("#columns", Bar).say(*column_titles(self.query_one(Listing).layout_now.width))
 
     @work(group="retrievals", exclusive=True)
     async def _count_retrievals(self) -> None:
@@ -191,7 +187,7 @@ class BrowserScreen(PlaceScreen[Destination | None]):
     # ---- the selected item ---------------------------------------------------------------------------------
 
     def _show_details(self) -> None:
-        details, entry = self.query_one("#details", LinesView), self._document.selected
+        details, entry = self.query_one("#details", LinesView), self.document.selected
         if entry is None:
             details.border_title = None
             details.show(())
@@ -202,17 +198,8 @@ class BrowserScreen(PlaceScreen[Destination | None]):
         details.select(None)
         details.show(document, in_view=len(document) - 1 if entry.item.kind == "log" else None)
 
-    def _point_at(self, index: int) -> None:
-        if not len(self._document):
-            return
-        self._document.cursor = max(0, min(index, len(self._document) - 1))
-        self.query_one(ItemList).bring_into_view(self._document.cursor)
+    def moved(self) -> None:
         self._show_details()
-
-    @on(LinesView.BlockClicked)
-    def _clicked(self, message: LinesView.BlockClicked) -> None:
-        if isinstance(message.view, ItemList):
-            self._point_at(message.block)
 
     @on(LinesView.Followed)
     def _followed(self, message: LinesView.Followed) -> None:
@@ -239,27 +226,8 @@ class BrowserScreen(PlaceScreen[Destination | None]):
 
     # ---- what the user does --------------------------------------------------------------------------------
 
-    def action_next(self) -> None:
-        self._point_at(self._document.cursor + 1)
-
-    def action_previous(self) -> None:
-        self._point_at(self._document.cursor - 1)
-
-    def action_next_page(self) -> None:
-        self._point_at(self._document.cursor + self._rows_on_screen)
-
-    def action_previous_page(self) -> None:
-        self._point_at(self._document.cursor - self._rows_on_screen)
-
-    def action_first(self) -> None:
-        self._point_at(0)
-
-    def action_last(self) -> None:
-        self._point_at(len(self._document) - 1)
-
-    @property
-    def _rows_on_screen(self) -> int:
-        return max(1, self.query_one(ItemList).scrollable_content_region.height - 1)
+    action_next_page = ListingScreen.action_page_down
+    action_previous_page = ListingScreen.action_page_up
 
     def action_next_architecture(self) -> None:
         self._browse(self._place + 1)
@@ -284,13 +252,13 @@ class BrowserScreen(PlaceScreen[Destination | None]):
         self._list()
 
     def action_full_text(self) -> None:
-        if self._document.selected is not None:
+        if self.document.selected is not None:
             self.set_class(True, "-full")
             self.query_one("#details", LinesView).focus()
 
     def action_write(self) -> None:
         """Go to the write of the selected line of the details, or of the item."""
-        details, entry = self.query_one("#details", LinesView), self._document.selected
+        details, entry = self.query_one("#details", LinesView), self.document.selected
         selected = details.selected if details.has_focus else None
         if entry is None:
             return
