@@ -11,7 +11,7 @@ from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
-from memreplay.scoring.repeats import key_of
+from memreplay.scoring.groups import key_of
 from memreplay.scoring.results import Results
 from memreplay.text import counted
 

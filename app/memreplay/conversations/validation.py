@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memreplay.conversations.design_rules import (
+from memreplay.conversations.formats import Format, detect_format, test_conversation
+from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.rules.design_rules import (
+    Draft,
     Errors,
     Rule,
     answer_errors,
@@ -16,11 +19,9 @@ from memreplay.conversations.design_rules import (
     metadata_errors,
     name_errors,
     question_errors,
+    read_draft,
     shape_errors,
 )
-from memreplay.conversations.draft import Draft, read_draft
-from memreplay.conversations.formats import Format, detect_format, test_conversation
-from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.validation_errors import SILENT, ErrorCollector, LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
 from memreplay.text import normalised

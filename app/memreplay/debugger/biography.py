@@ -13,10 +13,8 @@ from memreplay.grading import Outcome
 from memreplay.grading.equivalence import contains
 from memreplay.scoring.equal_tokens import piece_of
 from memreplay.scoring.holding import Answerable
-from memreplay.scoring.stored import StoredMemory
-from memreplay.scoring.stored_items import Item
-from memreplay.timeline.ledger import Ledger, LedgerEntry
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.scoring.stored import Item, StoredMemory
+from memreplay.timeline.timeline import Answer, Ledger, LedgerEntry, Timeline
 
 
 def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> LedgerEntry | None:

@@ -9,9 +9,8 @@ from memreplay.pages.answers import Answers, Figure, interval_words, percent, ro
 from memreplay.pages.heat_maps import by_group, confusion, position_by_salience
 from memreplay.pages.plots import PATTERNS, WIDTH, percent_axis, series
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
-from memreplay.scoring.groups import Group, group_of
+from memreplay.scoring.groups import Group, by_conversation, group_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.repeats import by_conversation, shares_right
 from memreplay.scoring.statistics import clustered_interval
 from memreplay.scoring.verdicts import LABELS, VERDICTS
 from memreplay.text import UNKNOWN, dollars

@@ -19,9 +19,20 @@ from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
 from memreplay.paths import notes_folder
 from memreplay.recording.connection import connect_read_only, open_briefly
-from memreplay.recording.labels import labels_of_conversation
 from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint, SessionAnnotations
 from memreplay.timeline.timeline import AskKey
+
+
+def labels_of_conversation(db: Database, conversation: int) -> dict[AskKey, Verdict]:
+    """The labelled answers of a conversation, by its key."""
+    if not db.table("labels").exists():
+        return {}
+    query = "select backend, model, question_id, repeat, turn, by_hand, label from labels where conversation = ?"
+    return {
+        AskKey(backend, model, question_id, repeat, turn, bool(by_hand)): label
+        for backend, model, question_id, repeat, turn, by_hand, label in db.execute(query, [conversation])
+    }
+
 
 _KEY = "select key from conversations where run_id = ? and id = ?"
 

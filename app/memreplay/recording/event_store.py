@@ -11,8 +11,15 @@ from sqlite_utils import Database
 
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
-from memreplay.recording.bodies import EventRow, Shelf, event_from_row, reporting_damaged_event, resolve
-from memreplay.recording.packing import parts_and_ranks, with_part
+from memreplay.recording.bodies import (
+    EventRow,
+    Shelf,
+    event_from_row,
+    parts_and_ranks,
+    reporting_damaged_event,
+    resolve,
+    with_part,
+)
 from memreplay.timeline.event_store import (
     EventArchive,
     EventSummary,

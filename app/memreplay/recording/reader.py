@@ -21,11 +21,11 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
+from memreplay.recording.annotations import labels_of_conversation
 from memreplay.recording.bodies import EventRow, ask_from_row, event_from_row, reporting_damage, resolve
 from memreplay.recording.branches import Branch, branches_in
 from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
-from memreplay.recording.labels import labels_of_conversation
 from memreplay.timeline.timeline import AnswerIndex, AskKey, Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]

@@ -16,18 +16,19 @@ from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_w
 from memreplay.scoring.groups import (
     Rows,
     breakdown_of,
+    by_conversation,
     count,
     group_of,
     groups_of,
     interval_over_questions,
     mean_of,
+    shares_right,
     uncertain_of,
     without_adversarial,
 )
 from memreplay.scoring.points import tests_of
 from memreplay.scoring.published import locomo_f1_of, longmemeval_of
 from memreplay.scoring.question_row import ANSWER_METRICS, QuestionRow, RowKind, Tokens
-from memreplay.scoring.repeats import by_conversation, shares_right
 from memreplay.scoring.results import (
     AbstentionResults,
     AdjustedResults,

@@ -27,8 +27,8 @@ from typing import Any, Literal, Protocol, TypeVar
 from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
+from memreplay.scoring.groups import Graded, Key, key_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.repeats import Graded, Key, key_of, shares_right
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import (
     clustered_difference_interval,

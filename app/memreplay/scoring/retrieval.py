@@ -5,9 +5,8 @@ from __future__ import annotations
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.engine.answers import CUTOFFS
-from memreplay.scoring.groups import Rows, mean_of
+from memreplay.scoring.groups import Key, Rows, key_of, mean_of
 from memreplay.scoring.question_row import recall_field
-from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.statistics import mean
 
 

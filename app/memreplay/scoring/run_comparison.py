@@ -19,7 +19,7 @@ from memreplay.scoring.comparisons import (
     cut_by_default,
     verdicts_of,
 )
-from memreplay.scoring.repeats import Key, key_of
+from memreplay.scoring.groups import Key, key_of
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import mcnemar_exact
 from memreplay.settings import CHANGE_NO_ANSWER

@@ -26,8 +26,7 @@ from memory_backends.stores.trace import (
 )
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.fold import MISSING, Path
-from memreplay.timeline.ledger import Ledger
-from memreplay.timeline.timeline import Timeline
+from memreplay.timeline.timeline import Ledger, Timeline
 from memreplay.tui.document import LazyDocument
 from memreplay.tui.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
 from memreplay.tui.panels.state_lines import StateLines, folded, state_lines
