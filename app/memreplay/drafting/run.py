@@ -9,13 +9,13 @@ from time import monotonic
 
 from memreplay.batch.estimate import Estimates
 from memreplay.batch.recorded_run import Ending
-from memreplay.conversations.drafts import DraftBook, DraftedPart, parts_of
 from memreplay.conversations.models import Turn
+from memreplay.drafting.drafts import DraftBook, DraftedPart, parts_of
+from memreplay.drafting.prompts import drafting_request, drafts_in
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.counting import not_asked
-from memreplay.llm.drafting import drafting_request, drafts_in
 from memreplay.llm.model import Reply
 from memreplay.llm.rate_limiter import Gate, StoppedError
 from memreplay.runtime.counting import Counting

@@ -11,8 +11,8 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 
-from memreplay.conversations.drafts import Decision, DraftBook, DraftedQuestion
 from memreplay.conversations.models import Turn
+from memreplay.drafting.drafts import Decision, DraftBook, DraftedQuestion
 from memreplay.errors import MemreplayError
 from memreplay.text import occurs_in
 from memreplay.tui.actions import Place, bindings_of
