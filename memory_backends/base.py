@@ -62,7 +62,7 @@ class TextEmbedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """Return how many numbers a vector has."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -76,8 +76,9 @@ class TextReranker(Protocol):
     name: str
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query, one number a text; higher is better. A text's score does not depend
-        on the others. Slow: call it in a thread."""
+        """Return how well each text answers the query, one number a text; higher is better. A text's score does
+        not depend on the others. Slow: call it in a thread.
+        """
         ...
 
 
@@ -98,7 +99,7 @@ class Message(Frozen):
 
     @property
     def line(self) -> str:
-        """The message as a line of a log."""
+        """Return the message as a line of a log."""
         return f"{self.label}: {self.text}"
 
 
@@ -113,12 +114,12 @@ class Exchange(Frozen):
 
     @property
     def text(self) -> str:
-        """The exchange as it is stored: one line a message."""
+        """Return the exchange as it is stored: one line a message."""
         return "\n".join(message.line for message in self.messages)
 
     @property
     def turn_ids(self) -> tuple[str, ...]:
-        """Ids of its turns, in order."""
+        """Return ids of its turns, in order."""
         return tuple(message.turn_id for message in self.messages)
 
     @property
@@ -133,12 +134,12 @@ class Exchange(Frozen):
 
     @property
     def said_at(self) -> datetime | None:
-        """The conversation's own date of it."""
+        """Return the conversation's own date of it."""
         return self.messages[-1].said_at
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Who speaks in it, in the order of speaking: names, or ``User`` and ``AI``."""
+        """Return who speaks in it, in the order of speaking: names, or ``User`` and ``AI``."""
         return tuple(dict.fromkeys(message.label for message in self.messages))
 
 
@@ -149,14 +150,14 @@ class SeenExchanges:
         self._turns: set[tuple[str, ...]] = set()
 
     def is_new(self, exchange: Exchange) -> bool:
-        """Whether this is the first time; later calls with the same exchange return False."""
+        """Return whether this is the first time; later calls with the same exchange return False."""
         if exchange.turn_ids in self._turns:
             return False
         self._turns.add(exchange.turn_ids)
         return True
 
     def state(self) -> list[list[str]]:
-        """What was seen, as plain JSON."""
+        """Return what was seen, as plain JSON."""
         return [list(turns) for turns in self._turns]
 
     def restore(self, state: Iterable[Iterable[str]]) -> None:
@@ -173,15 +174,15 @@ class Namespace(Frozen):
 
     @property
     def path(self) -> str:
-        """The three joined: the tenant on a shared server, the event and conversation id in keys."""
+        """Return the three joined: the tenant on a shared server, the event and conversation id in keys."""
         return f"{self.run_id}/{self.conversation_id}/{self.backend}"
 
     def agent_id(self, role: str) -> str:
-        """The id of an agent, e.g. ``planner_agent/run/conversation/hybrid``."""
+        """Return the id of an agent, e.g. ``planner_agent/run/conversation/hybrid``."""
         return f"{role}_agent/{self.path}"
 
     def point_id(self, *parts: str | int) -> str:
-        """A UUID derived from the namespace and the parts (uuid5): always the same for the same parts."""
+        """Return a UUID derived from the namespace and the parts (uuid5): always the same for the same parts."""
         return str(uuid5(UUID(str(uuid5(NAMESPACE_URL, "memreplay"))), "\x1f".join([self.path, *map(str, parts)])))
 
 
@@ -259,7 +260,7 @@ class Recall(Frozen):
 
     @property
     def turns_in_context(self) -> frozenset[str]:
-        """Ids of all turns whose verbatim text is in the context."""
+        """Return ids of all turns whose verbatim text is in the context."""
         return frozenset(turn for hit in self.hits if hit.in_prompt for turn in hit.turns)
 
 
@@ -320,7 +321,7 @@ class MemoryDescription(Frozen):
     channels: Mapping[str, str] = {}
 
     def store_of(self, key: str) -> StoreInfo:
-        """What is known of a key or collection; nothing in particular if no prefix fits."""
+        """Return what is known of a key or collection; nothing in particular if no prefix fits."""
         return next((store for store in self.stores if key.startswith(store.prefix)), StoreInfo(prefix=key))
 
 
@@ -352,7 +353,7 @@ class MemoryBackend(Protocol):
         ...
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
+        """Return the read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
         return Recall()
 
     async def observe(self, exchange: Exchange) -> None:
@@ -371,14 +372,14 @@ class MemoryBackend(Protocol):
         return
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The read path of a question: at most ``top_k`` hits and ``context_tokens`` tokens of context.
+        """Return the read path of a question: at most ``top_k`` hits and ``context_tokens`` tokens of context.
 
         It must not change what a later recall returns.
         """
         ...
 
     async def snapshot(self) -> Snapshot:
-        """What the stores hold now, read back from them, untraced."""
+        """Return what the stores hold now, read back from them, untraced."""
         ...
 
     async def close(self, status: ClosingStatus) -> None:

@@ -85,7 +85,7 @@ class DenseRetriever:
         return
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
-        """The nearest of all that is stored, however far."""
+        """Return the nearest of all that is stored, however far."""
         vectors = await vectors_of(self._embedder, [text])
         found = await store.search(RAG_COLLECTION, text, vectors[0], count)
         return [
@@ -111,7 +111,7 @@ class KeywordRetriever:
         self._index.add(exchange.session, exchange.text)
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
-        """Those with a score above 0. Qdrant is not asked: the index was made from what was written there."""
+        """Return those with a score above 0. Qdrant is not asked: the index was made from what was written there."""
         scores = self.scores(text)
         best = [place for place in np.argsort(-scores, kind="stable")[:count] if scores[place] > 0]
         return [
@@ -120,12 +120,12 @@ class KeywordRetriever:
         ]
 
     def scores(self, text: str) -> Scores:
-        """The score of every exchange, in the order in which they were added."""
+        """Return the score of every exchange, in the order in which they were added."""
         return self._index.scores(text, reach=0) if self._ids else np.zeros(0)
 
     @property
     def ids(self) -> list[str]:
-        """All ids, in the order in which they were added."""
+        """Return all ids, in the order in which they were added."""
         return self._ids
 
 
@@ -140,7 +140,7 @@ class FusedRetriever:
         self._keyword.add(id_, exchange)
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
-        """The best of all that is stored."""
+        """Return the best of all that is stored."""
         near = {found.id: found for found in await self._dense.search(store, text, max(count, FUSED_DEPTH))}
         ids = self._keyword.ids
         if not near:
@@ -245,7 +245,7 @@ class RagBackend(MemoryBackend):
             await self._store.open_collection(RAG_COLLECTION)
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The search that an ordinary turn makes; it changes nothing."""
+        """Return the search that an ordinary turn makes; it changes nothing."""
         with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
             return await self._retrieve(message.text, top_k, context_tokens, MISSED_DEPTH_OF_A_TURN)
 
@@ -273,7 +273,7 @@ class RagBackend(MemoryBackend):
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The same search for a question."""
+        """Return the same search for a question."""
         with self.trace.caused_by("recall", ACTOR):
             return await self._retrieve(question, top_k, context_tokens, MISSED_DEPTH)
 
@@ -298,7 +298,7 @@ class RagBackend(MemoryBackend):
         return True
 
     async def snapshot(self) -> Snapshot:
-        """The documents, read from Qdrant."""
+        """Return the documents, read from Qdrant."""
         return Snapshot(points={QDRANT: {RAG_COLLECTION: await self._opened().dump(RAG_COLLECTION)}})
 
     async def close(self, status: ClosingStatus) -> None:
@@ -309,7 +309,7 @@ class RagBackend(MemoryBackend):
 
     @staticmethod
     def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
-        """The exchanges as they are stored."""
+        """Return the exchanges as they are stored."""
         return [exchange.text for exchange in exchanges]
 
     async def _retrieve(self, text: str, top_k: int, context_tokens: int, depth: int) -> Recall:
@@ -332,7 +332,7 @@ class RagBackend(MemoryBackend):
         return recalled.model_copy(update={"missed": missed})
 
     async def _read(self, found: Sequence[RankedExchange], count: int) -> list[RankedExchange]:
-        """What was found, the first ``count`` with their content as stored."""
+        """Return what was found, the first ``count`` with their content as stored."""
         unread = [item.id for item in found[:count] if item.content is None]
         if not unread:
             return list(found)
@@ -393,7 +393,7 @@ class PlaceholderEmbedder(TextEmbedder):
 
 
 async def _reranked(reranker: TextReranker, text: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The first hits by the reranker's scores; the others follow as they were, without a score."""
+    """Return the first hits by the reranker's scores; the others follow as they were, without a score."""
     best = await best_first(reranker, text, [hit.text for hit in hits[:RERANKED]])
     return [
         *(
@@ -407,7 +407,7 @@ async def _reranked(reranker: TextReranker, text: str, hits: Sequence[Hit]) -> l
 
 
 def _with_text(exchange: Exchange, text: str | None) -> Exchange:
-    """The exchange with another text, as one message; as it is without."""
+    """Return the exchange with another text, as one message; as it is without."""
     if text is None:
         return exchange
     first = exchange.messages[0]

@@ -44,7 +44,7 @@ class MemoryOptions:
     shares: Mapping[str, float] = field(default_factory=lambda: dict(TIER_SHARES))
 
     def keeps(self, mechanism: str) -> bool:
-        """Whether a mechanism is on."""
+        """Return whether a mechanism is on."""
         return mechanism not in self.ablated
 
 
@@ -112,7 +112,7 @@ class Resources:
     reranker: TextReranker | None = None
 
     def metered_by(self, trace: MemoryTrace) -> Resources:
-        """The same for one memory, whose model calls become entries of its trace."""
+        """Return the same for one memory, whose model calls become entries of its trace."""
         return replace(
             self,
             embedder=MeteredEmbedder(self.embedder, trace),

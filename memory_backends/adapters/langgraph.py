@@ -66,7 +66,7 @@ class LangChainModel(BaseChatModel):
 
 
 def langchain_model(chat: MeteredChat) -> LangChainModel:
-    """The model, for one memory."""
+    """Return the model, for one memory."""
     return LangChainModel(chat=chat)
 
 

@@ -121,7 +121,7 @@ class CachedEmbedder(TextEmbedder):
         return _matrix([known[key] for key in keys], self.dimension)
 
     def at_hand(self, texts: Sequence[str]) -> Vector | None:
-        """Their vectors, if all are remembered: then no thread is needed."""
+        """Return their vectors, if all are remembered: then no thread is needed."""
         keys = [text_key(text) for text in texts]
         with self._lock:
             if any(key not in self._vectors for key in keys):
@@ -152,7 +152,7 @@ class CachedEmbedder(TextEmbedder):
 
 
 async def vectors_of(embedder: TextEmbedder, texts: Sequence[str]) -> Vector:
-    """One row a text; in a thread, unless they are at hand."""
+    """Return one row a text; in a thread, unless they are at hand."""
     known = embedder.at_hand(texts) if isinstance(embedder, CachedEmbedder) else None
     return await asyncio.to_thread(embedder.embed, texts) if known is None else known
 
@@ -269,7 +269,9 @@ class StoredEmbedder(TextEmbedder):
 
 
 def stored_dimension(path: Path, name: str, text: str) -> int | None:
-    """The length of the vector that the file of a :class:`StoredEmbedder` has of a text; None if it has none."""
+    """Return the length of the vector that the file of a :class:`StoredEmbedder` has of a text; None if it has
+    none.
+    """
     cache = DiskCache(path, _WHAT)
     try:
         (vector,) = cache.read(name, [text_key(text)]).values() or (None,)

@@ -37,12 +37,12 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def conversation_schema() -> dict[str, Any]:
-    """The schema, with the field names of the JSON."""
+    """Return the schema, with the field names of the JSON."""
     return {"$schema": _DIALECT, **TestConversation.model_json_schema(by_alias=True)}
 
 
 def conversation_schema_text() -> str:
-    """The text of ``conversation.schema.json``."""
+    """Return the text of ``conversation.schema.json``."""
     return json.dumps(conversation_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -56,17 +56,19 @@ _BLANK = " "
 
 
 def as_test_conversation(conversation: Conversation) -> dict[str, Any]:
-    """The conversation as a JSON object of the format, without unset fields: in sessions if all have a date."""
+    """Return the conversation as a JSON object of the format, without unset fields: in sessions if all have a
+    date.
+    """
     return _Export.of(conversation).as_json()
 
 
 def as_test_conversation_text(conversation: Conversation) -> str:
-    """The text of a TestConversation file."""
+    """Return the text of a TestConversation file."""
     return json.dumps(as_test_conversation(conversation), ensure_ascii=False, indent=2) + "\n"
 
 
 def lost_in_export(conversation: Conversation) -> tuple[str, ...]:
-    """What the format cannot represent of this conversation, one phrase each."""
+    """Return what the format cannot represent of this conversation, one phrase each."""
     return tuple(_Export.of(conversation).lost())
 
 
@@ -94,7 +96,7 @@ class AskedOnce:
 
     @property
     def options(self) -> list[str] | None:
-        """The options, if the format accepts them: all different, with the answer among them."""
+        """Return the options, if the format accepts them: all different, with the answer among them."""
         options = list(self.choice.choices) if self.choice else []
         different = len({normalised(option) or option for option in options}) == len(options) > 1
         return options if different and all(options) and self.answer in options else None
@@ -192,7 +194,7 @@ class _Export:
         return {name: value for name, value in fields.items() if value is not None}
 
     def _evidence(self, question: Question, location: InfoLocation) -> list[str] | None:
-        """The evidence, where it would not be derived; a dated history names all that it has."""
+        """Return the evidence, where it would not be derived; a dated history names all that it has."""
         entities = question.expected_entities or (question.expected,)
         bands = bands_of(self.conversation) if self.dated else BANDS
         where = None if self.dated and question.info_location is None else location
@@ -208,7 +210,7 @@ class _Export:
 
 
 def asked_once(conversation: Conversation) -> tuple[AskedOnce, ...]:
-    """The questions, each with its multiple-choice form if there are both."""
+    """Return the questions, each with its multiple-choice form if there are both."""
     twins = {question.id: question for question in conversation.questions if question.kind == "choice"}
     asked: list[AskedOnce] = []
     for question in conversation.questions:
@@ -220,7 +222,7 @@ def asked_once(conversation: Conversation) -> tuple[AskedOnce, ...]:
 
 
 def speakers_of(conversation: Conversation) -> dict[Role, str] | None:
-    """The name of each side, if each has one and only one."""
+    """Return the name of each side, if each has one and only one."""
     names: dict[Role, set[str | None]] = {"user": set(), "assistant": set()}
     for turn in conversation.turns:
         if turn.role != "other":
@@ -281,12 +283,12 @@ _BY_NAME = {category.locomo: category.number for category in CATEGORIES} | _OTHE
 
 
 def as_locomo_text(conversations: Sequence[Conversation]) -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     return json.dumps([_sample(one) for one in conversations], ensure_ascii=False, indent=2) + "\n"
 
 
 def lost_in_locomo(conversation: Conversation) -> tuple[str, ...]:
-    """What the format cannot represent of this conversation, one phrase each."""
+    """Return what the format cannot represent of this conversation, one phrase each."""
     return tuple(_lost_in_sample(conversation))
 
 
@@ -316,13 +318,13 @@ def _sample(conversation: Conversation) -> dict[str, Any]:
 
 
 def _names(conversation: Conversation) -> Mapping[Role, str]:
-    """The names of both sides: LoCoMo tells them apart by their names."""
+    """Return the names of both sides: LoCoMo tells them apart by their names."""
     named = speakers_of(conversation)
     return named if named is not None and len(set(named.values())) == len(named) else _NAMES
 
 
 def _text(turn: Turn, names: Mapping[Role, str]) -> str:
-    """The message, with the speaker's name where the side has another one."""
+    """Return the message, with the speaker's name where the side has another one."""
     return f"{turn.speaker}: {turn.text}" if turn.speaker not in (None, *names.values()) else turn.text
 
 
@@ -409,7 +411,7 @@ def _as_test_conversation(conversations: Sequence[Conversation]) -> str:
 
 
 def _said(turn: Turn) -> str:
-    """The text, with the speaker's name or the label that the format has no place for."""
+    """Return the text, with the speaker's name or the label that the format has no place for."""
     return f"{turn.speaker}: {turn.text}" if turn.speaker and turn.speaker != "System" else turn.text
 
 

@@ -39,7 +39,7 @@ class OptionStyle(Frozen):
 
 
 def option_style(questions: Iterable[Question]) -> OptionStyle | None:
-    """The style of all multiple-choice questions; None if there are none."""
+    """Return the style of all multiple-choice questions; None if there are none."""
     several = (question for question in questions if len(question.choices) > 1)
     choices = [(q.choices, q.correct_index) for q in several if q.correct_index is not None]
     if not choices:
@@ -68,7 +68,7 @@ def odd_ones_out(options: Sequence[str]) -> dict[str, int]:
 
 
 def blind_guess(options: Sequence[str]) -> frozenset[int]:
-    """The options among which the blind guesser chooses at random."""
+    """Return the options among which the blind guesser chooses at random."""
     odd = frozenset(odd_ones_out(options).values())
     if len(odd) == 1:
         return odd

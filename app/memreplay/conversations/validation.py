@@ -43,13 +43,13 @@ class _Text:
     words: tuple[str, ...]
 
     def shingles(self) -> Iterator[tuple[int, _Shingle]]:
-        """All runs that are one word too long to be shared, each with the index of its first word."""
+        """Return all runs that are one word too long to be shared, each with the index of its first word."""
         length = LONGEST_SHARED_RUN + 1
         return ((start, self.words[start : start + length]) for start in range(len(self.words) - length + 1))
 
 
 def wording_errors(drafts: Sequence[Draft]) -> Errors:
-    """Ids, openings and runs of words that two conversations share; reported at the later conversation."""
+    """Return ids, openings and runs of words that two conversations share; reported at the later conversation."""
     yield from _shared_ids(drafts)
     yield from _shared_openings(drafts)
     yield from _shared_runs(drafts)
@@ -79,7 +79,7 @@ def _shared_openings(drafts: Sequence[Draft]) -> Errors:
 
 
 def _shared_runs(drafts: Sequence[Draft]) -> Errors:
-    """One error per pair of texts, for the whole length of the first run that both contain."""
+    """Return one error per pair of texts, for the whole length of the first run that both contain."""
     index: dict[_Shingle, tuple[_Text, int]] = {}
     for number, draft in enumerate(drafts):
         for text in _texts(draft, number):
@@ -176,7 +176,7 @@ def errors_in_files(
 def _errors_of_published(
     known_format: Format, file: DatasetFile, tally: Tally, callbacks: LoadCallbacks
 ) -> Iterator[DatasetError]:
-    """The errors that the loader finds; it continues after each of them."""
+    """Yield the errors that the loader finds; it continues after each of them."""
     errors = ErrorCollector()
     for conversation in known_format.load(file, replace(callbacks, on_error=errors.add), None):
         tally.conversations += 1

@@ -28,7 +28,7 @@ class Place:
     steps: tuple[str | int, ...] = ()
 
     def at(self, *steps: str | int) -> Place:
-        """A place below this one."""
+        """Return a place below this one."""
         return replace(self, steps=self.steps + steps)
 
     @property
@@ -52,7 +52,7 @@ class DatasetErrors(DatasetError):
 
 
 def individual_errors(error: DatasetError) -> tuple[DatasetError, ...]:
-    """The errors that a :class:`DatasetErrors` holds, or the error itself."""
+    """Return the errors that a :class:`DatasetErrors` holds, or the error itself."""
     return error.errors if isinstance(error, DatasetErrors) else (error,)
 
 
@@ -77,7 +77,7 @@ class ErrorCollector(list[DatasetError]):
 
 
 def shown(value: object) -> str:
-    """A value as JSON would show it, shortened to fit into a sentence."""
+    """Return a value as JSON would show it, shortened to fit into a sentence."""
     match value:
         case None:
             return "null"

@@ -28,7 +28,7 @@ class Candidate:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """The turns that it holds, or was made from."""
+        """Return the turns that it holds, or was made from."""
         return tuple(dict.fromkeys((*self.hit.turns, *self.hit.sources)))
 
 
@@ -58,7 +58,7 @@ class Recut:
 
 
 def candidates_of(conversation: Conversation, asked: QuestionAsked, count: Tokens) -> tuple[Candidate, ...]:
-    """The hits of a recall by rank, then the candidates below them."""
+    """Return the hits of a recall by rank, then the candidates below them."""
     hits = sorted(asked.hits, key=lambda hit: hit.rank)
     missed = sorted(asked.missed, key=lambda hit: hit.rank)
     return (
@@ -71,7 +71,7 @@ def candidates_of(conversation: Conversation, asked: QuestionAsked, count: Token
 
 
 def _said(conversation: Conversation, hit: Hit) -> str:
-    """The text of a candidate below the cut, of which only the turns are recorded."""
+    """Return the text of a candidate below the cut, of which only the turns are recorded."""
     known = conversation.turns_by_id
     turns = [known[turn] for turn in (hit.turns or hit.sources) if turn in known]
     return hit.text or "\n".join(f"{conversation.label_of(turn)}: {turn.text}" for turn in turns)

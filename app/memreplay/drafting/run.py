@@ -150,7 +150,7 @@ class Drafting:
             say(f"{self.progress.done} of {self.progress.parts} parts drafted")
 
     async def estimate(self) -> Estimates:
-        """The calls that are left, without those whose replies are cached."""
+        """Return the calls that are left, without those whose replies are cached."""
         counting = Counting(self._settings)
         models = RunModels(self._settings, lambda: "drafts", say, counting)
         model = counting.model(not_asked)
@@ -168,7 +168,7 @@ class Drafting:
 
 
 def summary(progress: DraftingProgress, book: DraftBook) -> str:
-    """What this command did and paid, in one sentence."""
+    """Return what this command did and paid, in one sentence."""
     paid = "unknown" if progress.unpriced and not progress.paid_usd else dollars(progress.paid_usd)
     plus = "+" if progress.unpriced and progress.paid_usd else ""
     calls = f"{counted(progress.asked, 'call')}, {progress.reused} reused, {progress.tokens:,} tokens"

@@ -146,7 +146,7 @@ class LiteLLMReranker(TextReranker):
         self.name = self._model.name
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The provider's relevance scores.
+        """Return the provider's relevance scores.
 
         Raises:
             BackendError: the model does not answer, or not for every text.

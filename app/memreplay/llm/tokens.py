@@ -47,7 +47,7 @@ class KeptCounts:
         atexit.register(self.write)
 
     def of(self, line: str, count: Callable[[], int]) -> int:
-        """The count of a line, by ``count()`` if it is not kept."""
+        """Return the count of a line, by ``count()`` if it is not kept."""
         key = blake2b(line.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         known = self._known.get(key)
         tokens = count() if known is None else known

@@ -24,7 +24,7 @@ from memreplay.timeline.timeline import AskKey
 
 
 def labels_of_conversation(db: Database, conversation: int) -> dict[AskKey, Verdict]:
-    """The labelled answers of a conversation, by its key."""
+    """Return the labelled answers of a conversation, by its key."""
     if not db.table("labels").exists():
         return {}
     query = "select backend, model, question_id, repeat, turn, by_hand, label from labels where conversation = ?"
@@ -178,7 +178,7 @@ class AnnotationsBeside(SessionAnnotations):
 
 
 def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Collection[Path] = ()) -> Annotations:
-    """The annotations of a recorded conversation.
+    """Return the annotations of a recorded conversation.
 
     They are saved in its file. Those of a file that cannot be written are saved beside it, as ``NAME.notes.json``;
     if that folder cannot be written either, or the file is ``shipped``, in the user's data folder.

@@ -48,7 +48,7 @@ _TABLES = {"hits": _OF_A_CANDIDATE, "missed": _OF_A_CANDIDATE, "cut": _OF_A_CUT}
 
 
 def packed(fields: dict[str, Any], share: Share) -> dict[str, Any]:
-    """The body of an event with these fields, in JSON form. :func:`unpacked` gives them back."""
+    """Return the body of an event with these fields, in JSON form. :func:`unpacked` gives them back."""
     body = {name: value for name, value in fields.items() if name not in _IN_COLUMNS}
     for name, recurring in _TABLES.items():
         if body.get(name):
@@ -61,7 +61,8 @@ def packed(fields: dict[str, Any], share: Share) -> dict[str, Any]:
 def unpacked(
     body: Mapping[str, Any], columns: Mapping[str, Any], part_of: PartOf, *, with_candidates: bool = True
 ) -> dict[str, Any]:
-    """The fields of an event from its body and the columns of its row; bodies of older formats have all of them.
+    """Return the fields of an event from its body and the columns of its row; bodies of older formats have all of
+    them.
 
     Without ``with_candidates`` it has no hits, missed candidates and cuts.
     """
@@ -75,7 +76,7 @@ def unpacked(
 
 
 def with_part(operation: Mapping[str, Any], part_of: PartOf) -> dict[str, Any]:
-    """A store command with what it shares with others, and its change as it stands in the body."""
+    """Return a store command with what it shares with others, and its change as it stands in the body."""
     rest = {"error": None, **operation}
     part = rest.pop(PART, None)
     return rest if part is None else {**part_of(part), **rest}
@@ -90,7 +91,7 @@ def parts_and_ranks(table: Any) -> Iterable[tuple[Any, int]]:
 
 
 def rows_of(table: Any, part_of: PartOf) -> Sequence[dict[str, Any]]:
-    """The rows of a table, in JSON form. Bodies of older formats, and empty tables, have a list of rows.
+    """Return the rows of a table, in JSON form. Bodies of older formats, and empty tables, have a list of rows.
 
     Raises:
         ValueError: they have more than :data:`MOST_FIELDS_OF_A_TABLE`.
@@ -122,7 +123,7 @@ def rows_of(table: Any, part_of: PartOf) -> Sequence[dict[str, Any]]:
 
 
 def _table(rows: Sequence[dict[str, Any]], recurring: Sequence[str], share: Share) -> Any:
-    """The rows as a table, or as they are if a table would not give them back as they were."""
+    """Return the rows as a table, or as they are if a table would not give them back as they were."""
     names = [name for name in rows[0] if name not in recurring]
     channels = _channels(rows) if "channels" in names else {}
     if channels is None or any(len(row) != len(rows[0]) for row in rows):
@@ -140,7 +141,7 @@ def _table(rows: Sequence[dict[str, Any]], recurring: Sequence[str], share: Shar
 
 
 def _column(values: list[Any]) -> Any:
-    """A column: the values, or the only one. Values are no lists."""
+    """Return a column: the values, or the only one. Values are no lists."""
     return values[0] if all(value == values[0] for value in values) else values
 
 
@@ -149,7 +150,8 @@ def _counts_up(ranks: Sequence[Any]) -> bool:
 
 
 def _channels(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The channels of candidates by name, each with its ranks, and scores unless they are the candidates' own.
+    """Return the channels of candidates by name, each with its ranks, and scores unless they are the candidates'
+    own.
 
     A candidate without a channel has a null there. None if the candidates list their channels in no common order.
     """
@@ -325,7 +327,7 @@ def to_json(value: Any, option: int | None = None) -> bytes:
 
 
 def event_to_json(event: ReplayEvent, store: Callable[[str, str], None], share: Share) -> str:
-    """The body of an event's row. Long texts go to ``store`` as (hash, text), and what recurs to ``share``.
+    """Return the body of an event's row. Long texts go to ``store`` as (hash, text), and what recurs to ``share``.
 
     What its row has in columns is not in it, nor what is empty or unset.
     """
@@ -363,7 +365,7 @@ _CANDIDATES = ("hits", "missed")
 def _interned_message(
     message: dict[str, Any], hits: Sequence[str], store: Callable[[str, str], None]
 ) -> dict[str, Any]:
-    """A message whose context is made of the texts of hits, which are stored anyway."""
+    """Return a message whose context is made of the texts of hits, which are stored anyway."""
     segments = []
     for segment in message["segments"]:
         pieces = _split(segment, hits) if len(segment) >= LONG_TEXT else [segment]
@@ -390,15 +392,15 @@ class Shelf(Protocol):
     """What bodies of events refer to."""
 
     def text(self, digest: str, /) -> str:
-        """The text with a hash."""
+        """Return the text with a hash."""
         ...
 
     def part(self, number: int, /) -> Mapping[str, Any]:
-        """The part with a number, with its texts."""
+        """Return the part with a number, with its texts."""
         ...
 
     def raw_part(self, number: int, /) -> Mapping[str, Any]:
-        """The same with references in place of long texts."""
+        """Return the same with references in place of long texts."""
         ...
 
 
@@ -413,7 +415,7 @@ class EventRow(NamedTuple):
 
 
 def event_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
-    """The event of a row.
+    """Return the event of a row.
 
     Raises:
         DamagedEventError: the row is not an event's.
@@ -423,7 +425,8 @@ def event_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
 
 
 def ask_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
-    """The event of an ask without hits, cuts and the prompt's text, which are most of it and its slowest part.
+    """Return the event of an ask without hits, cuts and the prompt's text, which are most of it and its slowest
+    part.
 
     Raises:
         DamagedEventError: the row is not an event's.

@@ -36,7 +36,7 @@ class Branch(Frozen):
 
     @property
     def edit(self) -> str:
-        """What was changed, in one line."""
+        """Return what was changed, in one line."""
         return "; ".join([*map(_of_message, self.messages), *map(_of_store, self.stores), *self._settings()])
 
     def _settings(self) -> list[str]:
@@ -83,7 +83,7 @@ def insert_branch(db: Database, run_id: str, branch: Branch) -> None:
 
 
 def branches_in(db: Database) -> dict[str, Branch]:
-    """All branches by the id of their run; none in a recording of an older format."""
+    """Return all branches by the id of their run; none in a recording of an older format."""
     if "branches" not in db.table_names():
         return {}
     return {
@@ -95,7 +95,8 @@ def branches_in(db: Database) -> dict[str, Branch]:
 
 
 def file_of_branches(path: Path, run_id: str) -> Path:
-    """Where branches of a run are saved: beside it; those of a shipped recording in a copy of the user's own.
+    """Return where branches of a run are saved: beside it; those of a shipped recording in a copy of the user's
+    own.
 
     The copy need not exist yet.
     """
@@ -105,7 +106,7 @@ def file_of_branches(path: Path, run_id: str) -> Path:
 
 
 def opened_for_branches(path: Path, run_id: str) -> Path:
-    """The same, and it exists.
+    """Return the same, and it exists.
 
     Raises:
         RecordingError: the copy cannot be made.

@@ -222,5 +222,5 @@ class _ImportedRun:
 
 
 def _dataset_of(test_id: str) -> str:
-    """The dataset in ``"{dataset} - {id}"``."""
+    """Return the dataset in ``"{dataset} - {id}"``."""
     return test_id.rpartition(" - ")[0]

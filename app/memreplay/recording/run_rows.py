@@ -118,7 +118,7 @@ class RunRows:
             )
 
     def keyed_events(self, conversation_id: str) -> list[tuple[int, ReplayEvent]]:
-        """All events of a conversation with their keys, by position and then in recorded order."""
+        """Return all events of a conversation with their keys, by position and then in recorded order."""
         return self._keyed_events(conversation_id, "", ())
 
     def _keyed_events(
@@ -156,7 +156,7 @@ class RunRows:
             self._db.conn.executemany("delete from events where key = ?", keys)
 
     def _reads_of_asks(self, conversation: int) -> dict[int, list[int]]:
-        """The store commands of each ask's recall, by the key of its event: they directly precede it."""
+        """Return the store commands of each ask's recall, by the key of its event: they directly precede it."""
         rows = self._db.execute(
             "select e.key, e.backend, e.kind from events e"
             " left join parts p on p.key = json_extract(e.body, '$.operation.part')"
@@ -220,7 +220,7 @@ class RunRows:
             self._texts.add(digest, True)
 
     def _share(self, part: dict[str, Any]) -> int:
-        """The key of a part's row. One that has not been used for long may be stored again."""
+        """Return the key of a part's row. One that has not been used for long may be stored again."""
         digest = blake2b(orjson.dumps(part), digest_size=16).digest()
         key = self._parts.get(digest)
         if key is None:

@@ -80,7 +80,7 @@ PAIRS: Final = (_Pair(a="grader", b="judge"), _Pair(a="grader", b="hand"), _Pair
 
 
 def verdict_of_grader(row: QuestionRow) -> _IsRight:
-    """What the rules say, even if a judge decided; None for an error."""
+    """Return what the rules say, even if a judge decided; None for an error."""
     outcome = row.grader.outcome if row.grader is not None else row.outcome
     return None if outcome == "error" or row.kind == "test" else outcome == "correct"
 
@@ -101,7 +101,9 @@ _VERDICT: Final[Mapping[Rater, Callable[[QuestionRow], _IsRight]]] = {
 
 
 def agreements_of(rows: Sequence[QuestionRow]) -> tuple[Agreement, ...]:
-    """How far each two raters agree, over the answers that both rated; without pairs that rated none together."""
+    """Return how far each two raters agree, over the answers that both rated; without pairs that rated none
+    together.
+    """
     return tuple(found for pair in PAIRS if (found := _agreement(rows, pair)).n)
 
 
@@ -125,7 +127,7 @@ def _agreement(rows: Iterable[QuestionRow], pair: _Pair) -> Agreement:
 
 
 def disagreements_of(rows: Iterable[QuestionRow]) -> tuple[Disagreement, ...]:
-    """The answers that two raters judge differently, in the order of the rows."""
+    """Return the answers that two raters judge differently, in the order of the rows."""
     found = []
     for row in rows:
         said = {rater: verdict for rater, of in _VERDICT.items() if (verdict := of(row)) is not None}
@@ -152,7 +154,7 @@ def _word(verdict: bool) -> Verdict:
 
 
 def judging_of(rows: Iterable[QuestionRow]) -> JudgeResults | None:
-    """What a judge did for one backend; None if none was asked."""
+    """Return what a judge did for one backend; None if none was asked."""
     judged = [(row, row.judge) for row in rows if row.judge is not None]
     if not judged:
         return None

@@ -58,7 +58,7 @@ class _Audited(BaseModel):
 
 
 def as_overlay_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any]]:
-    """The id of a question, and its correction as a field of our own format.
+    """Return the id of a question, and its correction as a field of our own format.
 
     Raises:
         DatasetError: it is no entry of the audit.
@@ -90,7 +90,7 @@ class Correction(Frozen):
 
     @property
     def voids(self) -> bool:
-        """Whether no answer can be correct."""
+        """Return whether no answer can be correct."""
         return "answer" in self.model_fields_set and self.answer is None
 
 
@@ -113,7 +113,7 @@ class AnswerKey:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """The reason of each correction."""
+        """Return the reason of each correction."""
         return {id_: correction.reason for id_, correction in self.corrections.items()}
 
     def check(self, conversations: Iterable[Conversation]) -> None:

@@ -71,7 +71,7 @@ class Counterfactual(Frozen):
 def cure_of(
     label: Label | None, asked: Sequence[Counterfactual], *, abstain: bool, others_agree: bool
 ) -> Cure | None:
-    """What the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
+    """Return what the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
     model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
@@ -94,7 +94,7 @@ def cure_of(
 
 
 def least_repair(asked: Iterable[Counterfactual]) -> Intervention | None:
-    """The least change that repairs the answer; None where none does."""
+    """Return the least change that repairs the answer; None where none does."""
     repairs = {each.intervention for each in asked if each.repaired}
     return next((name for name in _LEAST_FIRST if name in repairs), None)
 

@@ -43,12 +43,12 @@ class _Portion(NamedTuple):
 
 
 def piece_of(hit: Hit) -> Piece:
-    """The hit as a text with the turns it comes from."""
+    """Return the hit as a text with the turns it comes from."""
     return Piece(hit.text, frozenset((*hit.turns, *hit.sources)), frozenset(hit.turns))
 
 
 def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
-    """What a prompt would hold of the hits, by budget. The question needs evidence.
+    """Return what a prompt would hold of the hits, by budget. The question needs evidence.
 
     The hits are those that memory returned, whether or not they reached the prompt. Turns that a memory took one by
     one (``Hit.excerpts``) come in that order, then other hits by their rank.
@@ -58,7 +58,7 @@ def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, Hel
 
 
 def _portions(hit: Hit) -> Iterator[_Portion]:
-    """The turns of a hit, which share its tokens by their length; the whole hit if it names no excerpts."""
+    """Yield the turns of a hit, which share its tokens by their length; the whole hit if it names no excerpts."""
     length = sum(excerpt.end - excerpt.start for excerpt in hit.excerpts)
     if not length:
         yield _Portion(hit, None, hit.tokens)
@@ -67,7 +67,7 @@ def _portions(hit: Hit) -> Iterator[_Portion]:
 
 
 def _fitting(portions: Sequence[_Portion], budget: int) -> list[Piece]:
-    """The texts of the portions that fit, the best first; the turns of one hit are one text."""
+    """Return the texts of the portions that fit, the best first; the turns of one hit are one text."""
     whole: list[Piece] = []
     taken: dict[str, list[Excerpt]] = {}
     hits = {portion.hit.id: portion.hit for portion in portions}

@@ -102,7 +102,7 @@ def group_of(rows: Rows) -> Group:
 
 
 def uncertain_of(graded: Iterable[tuple[Outcome, bool]]) -> UncertainGrades | None:
-    """What outcomes, each with whether it is uncertain, leave open; None where all are certain."""
+    """Return what outcomes, each with whether it is uncertain, leave open; None where all are certain."""
     counts = Counter(graded)
     accepted, rejected = counts["correct", True], counts["wrong", True]
     if not accepted and not rejected:
@@ -117,7 +117,7 @@ def interval_over_questions(rows: Rows) -> Interval | None:
 
 
 def without_adversarial(rows: Rows) -> list[QuestionRow]:
-    """The questions that have an answer: a reply that abstains is right on all others."""
+    """Return the questions that have an answer: a reply that abstains is right on all others."""
     return [row for row in rows if not row.abstain]
 
 
@@ -145,5 +145,5 @@ def count(rows: Rows, outcome: Outcome) -> int:
 
 
 def mean_of(rows: Rows, field: str) -> float | None:
-    """The mean of a numeric field over the rows that have it."""
+    """Return the mean of a numeric field over the rows that have it."""
     return mean([float(value) for row in rows if (value := getattr(row, field)) is not None])

@@ -171,5 +171,5 @@ ANSWER_METRICS = ("exact_match", "entity_recall", "f1")
 
 
 def recall_field(k: int) -> str:
-    """The field of :class:`QuestionRow` for recall@k."""
+    """Return the field of :class:`QuestionRow` for recall@k."""
     return f"recall_at_{k}"

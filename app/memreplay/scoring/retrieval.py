@@ -44,7 +44,7 @@ class Fit(Frozen):
 
 
 def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | None:
-    """How well the evidence was retrieved; None if no row has evidence that supports its answer.
+    """Return how well the evidence was retrieved; None if no row has evidence that supports its answer.
 
     ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
     """

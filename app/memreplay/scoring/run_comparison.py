@@ -160,7 +160,7 @@ def compare_runs(
 
 
 def regressions_in(compared: RunComparison, alpha: float) -> list[Comparison]:
-    """The memories that are significantly worse in the second run, at ``alpha`` over all of them (Holm)."""
+    """Return the memories that are significantly worse in the second run, at ``alpha`` over all of them (Holm)."""
     return [
         found
         for found in compared.comparisons
@@ -169,7 +169,8 @@ def regressions_in(compared: RunComparison, alpha: float) -> list[Comparison]:
 
 
 def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparison]:
-    """The memories with so few right answers in the first run that losing all of them would not be significant.
+    """Return the memories with so few right answers in the first run that losing all of them would not be
+    significant.
 
     Only where the test is McNemar's: over conversations, what can be found depends on how they share the answers.
     """
@@ -189,13 +190,15 @@ _OF_THE_RUN = CHANGE_NO_ANSWER | frozenset(
 
 
 def differing_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The settings that may explain a difference, with both values, by name; None where one was not set."""
+    """Return the settings that may explain a difference, with both values, by name; None where one was not set."""
     names = sorted({*first, *second} - _OF_THE_RUN)
     return [(name, first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)]
 
 
 def _graded_alike(first: Rows, second: Rows) -> tuple[Rows, Rows, list[str]]:
-    """The rows, by the rules of the grader where a judge decided in only one run, or another one in the other."""
+    """Return the rows, by the rules of the grader where a judge decided in only one run, or another one in the
+    other.
+    """
     rubrics = [{(row.judge.model, row.judge.rubric) for row in rows if row.judge} for rows in (first, second)]
     if rubrics[0] == rubrics[1]:
         return first, second, []

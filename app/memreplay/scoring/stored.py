@@ -68,17 +68,17 @@ class Item:
 
     @property
     def turns(self) -> frozenset[str]:
-        """The turns that it comes from."""
+        """Return the turns that it comes from."""
         return frozenset(self.since)
 
     @cached_property
     def piece(self) -> Piece:
-        """The item as a text to look for an answer in."""
+        """Return the item as a text to look for an answer in."""
         return Piece(self.text, self.turns)
 
     @property
     def is_current(self) -> bool:
-        """Whether it is still stored and still valid."""
+        """Return whether it is still stored and still valid."""
         return not (self.removed or self.superseded)
 
 
@@ -96,7 +96,7 @@ class Supersession:
 
 
 def replaced(old: str, new: str, old_since: Mapping[str, int], new_since: Mapping[str, int]) -> list[Supersession]:
-    """The words of a text that are no longer in the one that took its place."""
+    """Return the words of a text that are no longer in the one that took its place."""
     turns = frozenset(new_since) - frozenset(old_since)
     kept = [token for _, token in content_of(tokens_of(new))]
     lost = [
@@ -122,7 +122,7 @@ class Leaf:
 
     @property
     def line(self) -> str:
-        """The value with the name of its field."""
+        """Return the value with the name of its field."""
         return f"{self.name}: {self.text}" if self.name else self.text
 
 
@@ -206,12 +206,12 @@ class State:
         self._value, self._leaves, self._since, self._written = MISSING, {}, {}, {}
 
     def items(self) -> Iterator[Item]:
-        """The records that are there, and those that were."""
+        """Yield the records that are there, and those that were."""
         yield from self._records()
         yield from self._gone
 
     def _records(self) -> Iterator[Item]:
-        """The fields of an object are one record, unless several of them are sentences."""
+        """Yield the fields of an object are one record, unless several of them are sentences."""
         groups: dict[Path, list[Path]] = defaultdict(list)
         for path, leaf in self._leaves.items():
             groups[leaf.group].append(path)
@@ -240,7 +240,7 @@ class State:
     def _turns_of(
         self, path: Path, leaves: Mapping[Path, Leaf], written: Mapping[Path, Mapping[str, int]]
     ) -> Mapping[str, int]:
-        """The turn that a slot names, else those that wrote the value."""
+        """Return the turn that a slot names, else those that wrote the value."""
         turn = leaves.get((*path[:-1], "turn")) if self._is_slot(path) else None
         if turn is None:
             return written[path]
@@ -253,7 +253,7 @@ _SENTENCE = 5
 
 
 def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[tuple[Path, Leaf]]:
-    """The plain values in a JSON value, each with its path. A field of an object is written ``name: value``.
+    """Yield the plain values in a JSON value, each with its path. A field of an object is written ``name: value``.
 
     ``{"notes": ["a", "b"], "city": {"value": "Girona", "turn": "3"}}`` holds four, of which the last two belong
     together.
@@ -272,7 +272,7 @@ def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[t
 
 
 def text_of(payload: Any) -> str:
-    """What a stored point says, a line for each text in it.
+    """Return what a stored point says, a line for each text in it.
 
     Beside a sentence, bare numbers are scores and counters of it; without one they are what is known.
     """
@@ -304,7 +304,7 @@ _TIME_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
 
 
 def _says_something(value: str | int | float) -> bool:
-    """Whether a value can be part of a fact: no flag, and not the time at which it was written."""
+    """Return whether a value can be part of a fact: no flag, and not the time at which it was written."""
     return not isinstance(value, bool) and not (isinstance(value, str) and _TIME_STAMP.fullmatch(value))
 
 
@@ -315,11 +315,11 @@ class MemoryHistory(Protocol):
     backends: list[str]
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What one backend heard, decided and changed up to a position, with its opening, in order."""
+        """Return what one backend heard, decided and changed up to a position, with its opening, in order."""
         ...
 
     def answers(self) -> Iterator[Answer]:
-        """All answers so far."""
+        """Return all answers so far."""
         ...
 
 
@@ -354,22 +354,22 @@ class StoredMemory:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no write was ever recorded."""
+        """Return whether no write was ever recorded."""
         return not self.items
 
     @cached_property
     def stored(self) -> Sequence[Piece]:
-        """What it held, and still counted as valid."""
+        """Return what it held, and still counted as valid."""
         return [item.piece for item in self.items if item.is_current]
 
     @cached_property
     def removed(self) -> Sequence[Piece]:
-        """What it had held and removed."""
+        """Return what it had held and removed."""
         return [item.piece for item in self.items if item.removed]
 
     @cached_property
     def superseded(self) -> Sequence[Piece]:
-        """What it held, and had replaced by a later value."""
+        """Return what it held, and had replaced by a later value."""
         return [item.piece for item in self.items if item.superseded]
 
     @cached_property
@@ -377,8 +377,8 @@ class StoredMemory:
         return {(item.place, item.id): item for item in self.items if item.id and not item.removed}
 
     def behind(self, place: str, id_: str, text: str) -> frozenset[str]:
-        """The turns that a retrieved text comes from, where it does not name them: those of the item with its id,
-        else of the items with its text.
+        """Return the turns that a retrieved text comes from, where it does not name them: those of the item with
+        its id, else of the items with its text.
         """
         item = self._by_id.get((place, id_))
         if item is not None:
@@ -412,7 +412,7 @@ class StoredMemory:
         )
 
     def dropped_from(self, turn: str) -> Sequence[PromotionDecision]:
-        """The candidates from a turn that were judged and not kept."""
+        """Return the candidates from a turn that were judged and not kept."""
         return [decision for decision in self._dropped if turn in decision.sources]
 
     def _apply(self, event: ReplayEvent) -> None:
@@ -486,7 +486,7 @@ class StoredMemory:
         self._pieces[key].append(Item(text, {**since, **(kept if is_kept else {})}, key, key, now))
 
     def _removed_at(self, key: str, now: int) -> list[Item]:
-        """The pieces of a log that were removed at this position."""
+        """Return the pieces of a log that were removed at this position."""
         if self._removed.get(key) != now:
             return []
         return [piece for piece in self._pieces[key] if piece.removed and piece.ended_at == now]
@@ -546,7 +546,7 @@ class StoredMemory:
 
 
 def _opening_first(events: Iterator[ReplayEvent]) -> Iterator[ReplayEvent]:
-    """What a memory does while it is opened precedes the event that describes it."""
+    """Yield what a memory does while it is opened precedes the event that describes it."""
     before: list[ReplayEvent] = []
     for event in events:
         if isinstance(event, ConversationOpened):

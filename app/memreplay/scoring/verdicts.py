@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is a verdict on right answers."""
+        """Return whether it is a verdict on right answers."""
         return self.fault is None
 
 

@@ -123,7 +123,8 @@ class Writing:
 
 
 def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any]) -> WritingResults | None:
-    """The results of a backend's write path; None if it wrote nothing, as an agent that was never told anything.
+    """Return the results of a backend's write path; None if it wrote nothing, as an agent that was never told
+    anything.
 
     What a plug-in does past our ports and LiteLLM cannot be seen: its tokens are unknown if no call was seen. So is
     the price of vectors that were embedded ahead, for all memories together.
@@ -159,7 +160,7 @@ def reading_of(writing: Writing | None) -> ReadingResults | None:
 
 
 def _cost_of(calls: Sequence[Extraction | ModelCall]) -> float | None:
-    """Their sum; None if a price is unknown. A failed call costs nothing, unless it says so."""
+    """Return their sum; None if a price is unknown. A failed call costs nothing, unless it says so."""
     costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None

@@ -38,7 +38,7 @@ class Format(Protocol):
     SIGNATURE: str
 
     def detect(self, file: DatasetFile) -> bool:
-        """Whether the file has this format, judged by its container and first fields."""
+        """Return whether the file has this format, judged by its container and first fields."""
         ...
 
     def load(
@@ -68,7 +68,7 @@ _GOODAI_DEFINITION = frozenset({"script", "is_question"})
 
 
 def detect_format(path: Path) -> tuple[Format, DatasetFile]:
-    """The format of a file.
+    """Return the format of a file.
 
     Raises:
         DatasetError: no format recognises it.

@@ -77,7 +77,9 @@ def _messages(written: Mapping[str, Any], place: Place) -> Iterator[ChatMessage]
 
 
 def _path(nodes: Mapping[str, Any], leaf: object, place: Place) -> list[str]:
-    """The names of the nodes from the root to the leaf; without a leaf, to the last one that has no children."""
+    """Return the names of the nodes from the root to the leaf; without a leaf, to the last one that has no
+    children.
+    """
     if leaf is None:
         leaves = [name for name, node in nodes.items() if isinstance(node, dict) and not node.get("children")]
         leaf = leaves[-1] if leaves else None

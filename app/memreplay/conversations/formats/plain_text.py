@@ -21,7 +21,7 @@ _LABEL = re.compile(
 
 
 def begins_with_label(text: str) -> bool:
-    """Whether the first line with content begins with the label of a speaker."""
+    """Return whether the first line with content begins with the label of a speaker."""
     return _LABEL.match(text.lstrip()) is not None
 
 

@@ -61,16 +61,16 @@ class Draft:
         return self.place.at("recallQuestions", index)
 
     def all_turns(self) -> tuple[WrittenTurn, ...] | None:
-        """The turns, or None if any of them is invalid."""
+        """Return the turns, or None if any of them is invalid."""
         turns = tuple(turn for turn in self.turns if turn is not None)
         return turns if len(turns) == len(self.turns) else None
 
     def valid_turns(self) -> Iterator[tuple[int, WrittenTurn]]:
-        """The valid turns with their indexes."""
+        """Return the valid turns with their indexes."""
         return ((index, turn) for index, turn in enumerate(self.turns) if turn is not None)
 
     def valid_questions(self) -> Iterator[tuple[int, RecallQuestion]]:
-        """The valid questions with their indexes."""
+        """Return the valid questions with their indexes."""
         return ((index, question) for index, question in enumerate(self.questions) if question is not None)
 
 
@@ -159,14 +159,14 @@ _EDGE_ID = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)+")
 
 
 def is_known_language(tag: str) -> bool:
-    """Whether this is a well-formed BCP 47 tag of registered subtags."""
+    """Return whether this is a well-formed BCP 47 tag of registered subtags."""
     from langcodes import tag_is_valid  # loaded only by commands that validate
 
     return tag_is_valid(tag)
 
 
 def is_edge_case(draft: Draft) -> bool:
-    """Whether the conversation is exempt from the rules on length and number of questions."""
+    """Return whether the conversation is exempt from the rules on length and number of questions."""
     return draft.path.parent.name == _EDGE or _EDGE in draft.tags
 
 
@@ -373,7 +373,7 @@ def _why_missing(
     draft: Draft,
     place: Place,
 ) -> Errors:
-    """One error if missing metadata or a wrong location explains everything, else one error per text."""
+    """Return one error if missing metadata or a wrong location explains everything, else one error per text."""
     texts = [text for _, text in missing]
     holding = [turn for turn in turns if all(occurs_in(text, turn.text) for text in texts)]
     here = [turn for turn in holding if turn.number in BANDS[location]]
