@@ -111,7 +111,9 @@ class KeywordRetriever:
         self._index.add(exchange.session, exchange.text)
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
-        """Return those with a score above 0. Qdrant is not asked: the index was made from what was written there."""
+        """Return those with a score above 0. Qdrant is not asked: the index was made from what was written
+        there.
+        """
         scores = self.scores(text)
         best = [place for place in np.argsort(-scores, kind="stable")[:count] if scores[place] > 0]
         return [

@@ -119,7 +119,9 @@ _folder: TemporaryDirectory[str] | None = None
 
 
 def _mem0() -> Any:
-    """Return the library without telemetry. On import it creates a folder, which is removed when the process ends."""
+    """Return the library without telemetry. On import it creates a folder, which is removed when the process
+    ends.
+    """
     global _folder
     os.environ["MEM0_TELEMETRY"] = "False"
     if _folder is None:

@@ -81,7 +81,9 @@ class FastembedReranker(TextReranker):
         self.name = self._model.name
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return the model's scores. Raises :class:`BackendError` where the model is unknown or cannot be loaded."""
+        """Return the model's scores. Raises :class:`BackendError` where the model is unknown or cannot be
+        loaded.
+        """
         if not self._model.facts or not texts:
             return []
         return [float(score) for score in self._model.loaded().rerank(query, list(texts))]

@@ -190,7 +190,9 @@ class SearchMatches:
         return self._match(self._entries[place])
 
     def first_from(self, turn: int) -> int:
-        """Return the number of the first match at or after a position; the number of all matches if there is none."""
+        """Return the number of the first match at or after a position; the number of all matches if there is
+        none.
+        """
         return bisect_left(self._entries, turn << 32)
 
     def number_of(self, match: Match) -> int | None:

@@ -68,7 +68,9 @@ def _known() -> frozenset[_Definition]:
 
 @lru_cache(maxsize=128)
 def _digest(sql: str | None) -> str:
-    """Return a digest of the tokens; names count without quotes, which versions of sqlite-utils write differently."""
+    """Return a digest of the tokens; names count without quotes, which versions of sqlite-utils write
+    differently.
+    """
     tokens = _TOKEN.findall(sql or "")
     plain = (token[1:-1] if _QUOTED_NAME.fullmatch(token) else token for token in tokens)
     return sha256("\0".join(plain).encode("utf-8", "surrogatepass")).hexdigest()
@@ -136,7 +138,9 @@ _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 def full_disk(error: Exception) -> OSError | None:
-    """Return the error of the file system behind one of SQLite's that says that no more can be written; else None."""
+    """Return the error of the file system behind one of SQLite's that says that no more can be written; else
+    None.
+    """
     if isinstance(error, sqlite3.Error):
         code = getattr(error, "sqlite_errorcode", None)
         # The lower byte is the error; those above say where it happened.

@@ -146,7 +146,9 @@ class RecordedArchive:
         return (self._event(key) for (key,) in rows.fetchall())
 
     def candidates(self, ref: int) -> list[RankedItem]:
-        """Return the hits and missed candidates of an event, without reading their texts or validating the event."""
+        """Return the hits and missed candidates of an event, without reading their texts or validating the
+        event.
+        """
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
         with reporting_damaged_event():
             return self._candidates_in(orjson.loads(body))

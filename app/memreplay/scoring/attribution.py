@@ -186,7 +186,9 @@ class Attributor:
         )
 
     def _reader_failed(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
-        """Return the prompt held the answer: an outdated value was preferred, the model abstained, or misread it."""
+        """Return the prompt held the answer: an outdated value was preferred, the model abstained, or misread
+        it.
+        """
         given = frozenset[str]().union(*(piece.turns | piece.verbatim for piece in stages.in_prompt))
         missing = [turn for turn in answerable.evidence if turn not in given] if given else []
         rest = f" Nothing in it comes from turn {', '.join(missing)} of the evidence." if missing else ""

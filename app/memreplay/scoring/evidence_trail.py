@@ -108,7 +108,9 @@ def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:
 
 
 def trails_of(answerable: Answerable, turns: Iterable[str], stages: Stages) -> list[Trail]:
-    """Return how far each turn came. None of them was lost before the answer was, which may stand in other words."""
+    """Return how far each turn came. None of them was lost before the answer was, which may stand in other
+    words.
+    """
     whole = lost_as_a_whole(answerable, stages)
     trails = [trail_of(turn, answerable, stages) for turn in turns]
     return [
@@ -145,7 +147,9 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
 
 
 def _found(turn: str, answerable: Answerable, pieces: Sequence[Piece]) -> tuple[str, str]:
-    """Return what the texts that hold a turn's part have of it, and in which form: another turn may say the same."""
+    """Return what the texts that hold a turn's part have of it, and in which form: another turn may say the
+    same.
+    """
     if answerable.is_verbatim(turn, pieces):
         return f"Turn {turn}", ""
     named = [piece for piece in pieces if piece.names_sources]

@@ -222,7 +222,9 @@ class ServedSession:
         return history.removesuffix(last) if history == last or history.endswith("\n" + last) else payload.history
 
     def _new_in(self, history: str) -> str | None:
-        """Return the new part of a history; None if the history is missing or does not continue the ingested one."""
+        """Return the new part of a history; None if the history is missing or does not continue the ingested
+        one.
+        """
         if not history.strip() or not history.startswith(self._history):
             return None
         new = history[len(self._history) :]

@@ -295,7 +295,9 @@ class CollectionHistory:
         return points
 
     def writes_of(self, point_id: str, turn: int) -> list[tuple[int, int, StoredPoint]]:
-        """Return every write of a point up to a position, oldest first: position, reference and the written point."""
+        """Return every write of a point up to a position, oldest first: position, reference and the written
+        point.
+        """
         numbers = self._writes_of.get(point_id, array("I"))
         wanted = (number for number in numbers if self._turns[number] <= turn)
         return [(self._turns[number], self._refs[number], self._point(number)) for number in wanted]

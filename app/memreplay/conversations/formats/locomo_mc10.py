@@ -289,7 +289,9 @@ class _RowGrouping:
             group.questions[row.question_id] = question
 
     def _key(self, row: PublishedRow, digest: bytes) -> str:
-        """Return the conversation's id: what precedes ``_q…`` in the question id, else one per distinct haystack."""
+        """Return the conversation's id: what precedes ``_q…`` in the question id, else one per distinct
+        haystack.
+        """
         sample = _QUESTION_ID.fullmatch(row.question_id)
         if sample:
             return sample["sample"]

@@ -325,7 +325,9 @@ def _as_choice(question: Question, options: Sequence[str] | None) -> Iterator[Qu
 
 
 def ordered_options(question_id: str, options: Sequence[str]) -> tuple[str, ...]:
-    """Return the options in an order derived from the question's id, so that the order in the file tells nothing."""
+    """Return the options in an order derived from the question's id, so that the order in the file tells
+    nothing.
+    """
 
     def key(option: str) -> bytes:
         return hashlib.blake2b(f"{question_id}\0{option}".encode(), digest_size=16).digest()
