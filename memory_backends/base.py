@@ -144,7 +144,7 @@ class Exchange(Frozen):
 
 
 class SeenExchanges:
-    """For libraries that store an exchange again when they hear it again."""
+    """The exchanges that a library has stored, for libraries that would store them again."""
 
     def __init__(self) -> None:
         self._turns: set[tuple[str, ...]] = set()
@@ -198,7 +198,7 @@ class ChannelScore:
 
 
 class Excerpt(NamedTuple):
-    """Where the words of one turn stand in the text of a hit that has several: ``text[start:end]``.
+    """The place of one turn's words in the text of a hit that has several: ``text[start:end]``.
 
     ``rank`` is the order in which memory took turns for all hits of the recall, from 1: a smaller budget would have
     left out those that it took last.
@@ -234,7 +234,7 @@ class Hit(Frozen):
 
 
 class Cut(Frozen):
-    """What did not fit: the ``place`` it was cut from, the turns wholly or partly lost, and its tokens.
+    """A part that did not fit: the ``place`` it was cut from, the turns wholly or partly lost, and its tokens.
 
     A memory that reads a whole log on every ordinary turn reports only what was newly cut at that turn.
     """
@@ -245,7 +245,7 @@ class Cut(Frozen):
 
 
 class Recall(Frozen):
-    """What a memory returns for a message or a question: ranked hits and the context assembled from them.
+    """The result of reading memory for a message or a question: ranked hits, and the context made of them.
 
     ``missed`` are the next candidates below the cut, without their text: their ranks per channel show why they were
     not retrieved. Memories that search set ``why_empty`` if there is no hit.
@@ -265,7 +265,8 @@ class Recall(Frozen):
 
 
 class Snapshot(Frozen):
-    """What the stores hold for one namespace, by the label of the store (``redis``, ``sqlite``, ``notebook``…).
+    """The content of the stores for one namespace, by the label of the store (``redis``, ``sqlite``,
+    ``notebook``…).
 
     ``values`` maps a label to keys and their values: a text is a log, anything else a JSON state. ``points`` maps a
     label to collections, and each collection to the ids and payloads of its points. A key occurs under one label.
@@ -276,7 +277,7 @@ class Snapshot(Frozen):
 
 
 class StoreInfo(Frozen):
-    """What the scorer and the debugger should know of the keys that begin with ``prefix`` (or of a collection).
+    """A description of the keys that begin with ``prefix`` (or of a collection), for scorer and debugger.
 
     ``is_scratch``: working notes of an agent; writing a turn there does not count as remembering it. ``slots``: the
     field of a state that maps each slot to its current value, ``{"value": …, "turn": turn id}`` or ``{"values":
@@ -307,7 +308,7 @@ class PanelInfo(Frozen):
 
 
 class MemoryDescription(Frozen):
-    """What a memory says of itself: recorded with each conversation, so that a replay needs no backend class.
+    """A memory's description of itself, recorded with each conversation: a replay needs no backend class.
 
     ``channels`` explains the names in :attr:`Hit.channels`, each in a few words.
     """
@@ -346,7 +347,7 @@ class MemoryBackend(Protocol):
     """Settings that it follows, of those that not every memory does: ``extractor`` if it uses the extractor or chat
     model of its resources."""
     description: MemoryDescription = MemoryDescription()
-    """How the scorer reads its stores, and which panels show them. The default suits any memory."""
+    """Description of its stores and panels. The default suits any memory."""
 
     async def open(self, namespace: Namespace) -> None:
         """Start empty: remove what an earlier attempt left under this namespace."""

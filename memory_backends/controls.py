@@ -57,7 +57,7 @@ class ClosedBookBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> ClosedBookBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls()
 
     async def open(self, namespace: Namespace) -> None:
@@ -91,7 +91,7 @@ class OracleBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: Mapping[str, tuple[str, ...]]) -> OracleBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls(evidence, resources.count_tokens)
 
     async def open(self, namespace: Namespace) -> None:

@@ -106,7 +106,7 @@ class FullContextBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> FullContextBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls(resources.redis, resources.count_tokens, resources.ttl_seconds)
 
     async def open(self, namespace: Namespace) -> None:

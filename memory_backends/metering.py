@@ -86,7 +86,7 @@ def note_call(call: ModelCall) -> None:
 
 
 class ChatMessage(Frozen):
-    """What a model replied: a text, and the tools it wants called, each in OpenAI's form."""
+    """A model's reply: a text, and the tools it wants called, each in OpenAI's form."""
 
     text: str
     tool_calls: tuple[Mapping[str, Any], ...] = ()
@@ -186,7 +186,7 @@ class MeteredEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -218,7 +218,7 @@ class MeteredExtractor:
         self._trace = trace
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """As the inner extractor's."""
+        """Extract as the inner extractor does."""
         facts, extraction = await self._inner.extract(exchange)
         self._trace.extracted(extraction)
         return facts, extraction

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 
 REQUIRED = ("open", "observe", "recall", "snapshot")
-"""What a memory must have; the rest of the protocol has defaults."""
+"""Methods that a memory must have; the rest of the protocol has defaults."""
 
 _KNOWN = "provenance.json"
 
@@ -173,7 +173,7 @@ class PluginAdapter(MemoryBackend):
             self.trace.extend(entries)
 
     async def _note_snapshot(self) -> None:
-        """If a snapshot fails, the panel stays empty; the memory continues."""
+        """Note a snapshot. If it fails, the panel stays empty, and the memory continues."""
         started = perf_counter()
         try:
             held = await self.snapshot()

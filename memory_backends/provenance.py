@@ -1,4 +1,4 @@
-"""Which turns a memory's items come from, derived from how its snapshots change.
+"""The turns that a memory's items come from, derived from how its snapshots change.
 
 A memory that names no turns is followed from outside: what is new or changed after an exchange was observed comes
 from that exchange, besides what it came from before. Its hits are matched to items by id, else by text.
@@ -15,7 +15,7 @@ from memory_backends.text import folded_words
 
 
 class Place(NamedTuple):
-    """Where an item is: store label, key or collection, and a point's id, a line's number or a JSON pointer."""
+    """The place of an item: store label, key or collection, and a point's id, a line's number or a JSON pointer."""
 
     store: str
     key: str

@@ -215,7 +215,7 @@ class RagBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> RagBackend:
-        """For the registry; the name says which retriever it has."""
+        """Create the memory for the registry; the name says which retriever it has."""
         retrievers: Mapping[str, Callable[[], ExchangeRetriever]] = {
             "rag": lambda: DenseRetriever(resources.embedder),
             "rag:keyword": KeywordRetriever,
@@ -384,7 +384,7 @@ class PlaceholderEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the vectors of the collection."""
+        """Return the dimension of the collection's vectors."""
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:

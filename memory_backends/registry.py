@@ -32,7 +32,7 @@ _CLASSES: Mapping[str, str] = {
     "graphiti": "memory_backends.adapters.graphiti:GraphitiMemory",
     "letta": "memory_backends.adapters.letta:LettaMemory",
 }
-"""Where the class of each name is.
+"""Module and class of each name.
 
 Its ``create(name, resources, evidence)`` makes a memory for a conversation. A class without it is adapted like a
 plug-in: what it writes is derived from its snapshots.

@@ -1,4 +1,4 @@
-"""What memories are made from."""
+"""The resources and options that memories are made from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MECHANISMS: Mapping[str, str] = {
     "date": "turns are ranked without when they were said",
 }
 
-"""What can be switched off, and what happens then."""
+"""Mechanisms that can be switched off, and what happens then."""
 
 TIER_SHARES: Mapping[str, float] = {"personal": 0.05, "shared": 0.1, "knowledge": 0.1}
 
@@ -38,7 +38,7 @@ class MemoryOptionError(BackendError):
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """What is switched off (names of :data:`MECHANISMS`), and the share of each tier (0..1)."""
+    """The mechanisms switched off (names of :data:`MECHANISMS`), and the share of each tier (0..1)."""
 
     ablated: frozenset[str] = frozenset()
     shares: Mapping[str, float] = field(default_factory=lambda: dict(TIER_SHARES))
@@ -92,7 +92,7 @@ def system_clock() -> datetime:
 
 @dataclass(frozen=True)
 class Resources:
-    """What memories are made from; shared by all conversations of a run.
+    """The resources that memories are made from; shared by all conversations of a run.
 
     ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them. With
     ``--extractor`` a memory may call that model: ``extractor`` reads candidate facts with our prompt, ``chat``

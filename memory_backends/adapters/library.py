@@ -1,4 +1,6 @@
-"""What adapters share: a library imported late, exchanges seen once, what is kept, and hits made into a context."""
+"""The common parts of adapters: a library imported late, exchanges seen once, what is kept, and hits made into a
+context.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of the contract are made from: a small conversation, an embedder, a clock, and a plain fold."""
+"""Material for the rules of the contract: a small conversation, an embedder, a clock, and a plain fold."""
 
 from __future__ import annotations
 

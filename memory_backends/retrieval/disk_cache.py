@@ -1,4 +1,4 @@
-"""What models returned, on disk, by model and key: a text is paid for once.
+"""Results of models on disk, by model and key: a text is paid for once.
 
 The file is SQLite in WAL mode: processes may read and write it at the same time. It is a cache and no more: where
 it cannot be used, nothing is found in it and nothing is kept.
@@ -16,7 +16,7 @@ from pathlib import Path
 from memory_backends.private_files import create_private_file, make_private_folder
 
 LOCK_SECONDS = 10
-"""How long to wait for another process that writes."""
+"""Seconds to wait for another process that writes."""
 
 _MOST_KEYS_A_QUERY = 500
 

@@ -30,7 +30,7 @@ TOKENIZER_PATH = Path(__file__).parent / "minilm" / "tokenizer.json"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 MAX_TOKENS = 256
-"""What the model was trained to read of a text; the rest is cut."""
+"""Tokens of a text that the model was trained to read; the rest is cut."""
 
 BATCH_TOKENS = 256
 """Most tokens, padding included, that the model is given at once. More is slower here and takes more memory."""
@@ -97,7 +97,7 @@ class CachedEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> Vector:
@@ -245,7 +245,7 @@ class StoredEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> Vector:

@@ -60,7 +60,7 @@ class FastembedEmbedder(TextEmbedder):
 
     @cached_property
     def dimension(self) -> int:
-        """As fastembed states it."""
+        """Return the dimension that fastembed states."""
         return int(self._model.facts["dim"])
 
     def embed(self, texts: Sequence[str]) -> Vector:

@@ -1,4 +1,4 @@
-"""How memory is rendered in a context: one form for all backends.
+"""Rendering of memory in a context: one form for all backends.
 
 Messages with a known date follow a heading line with that date, one line a message:
 

@@ -217,7 +217,7 @@ _WRAPPERS = ("messages", "message", "choices", "generations", "input", "output",
 
 @dataclass(frozen=True)
 class Call:
-    """What went into a model or an application, and what came out of it."""
+    """A call of a model or an application: its input and its output."""
 
     thread: str
     at: datetime | None

@@ -1,4 +1,4 @@
-"""What is replayed: a conversation of turns in sessions, and the questions about it."""
+"""Conversations of turns in sessions, and the questions about them."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def ignore_error(_: DatasetError) -> None:
 
 @dataclass(frozen=True)
 class LoadCallbacks:
-    """Who is notified while a file is loaded.
+    """Functions that are called while a file is loaded.
 
     ``on_warning`` receives problems that do not stop the file from loading, ``on_repair`` malformed evidence that
     was corrected. ``on_error`` either raises the error, or records it; then the loader continues with the next

@@ -34,14 +34,14 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
 
 
 Reach = Literal["in_prompt", "cut", "missed", "not_found"]
-"""How far a turn got in one read path: into the prompt, retrieved but cut for lack of room, ranked below the cut,
-or not among the recorded candidates."""
+"""The stage that a turn reached in one read path: into the prompt, retrieved but cut for lack of room, ranked below
+the cut, or not among the recorded candidates."""
 
 Form = Literal["verbatim", "distilled"]
 
 
 class RetrievalOutcome(Frozen):
-    """What one read path did with the turn.
+    """The outcome of one read path for the turn.
 
     ``rank`` is the 1-based rank over all channels, None if it was not found; ``channels`` has its rank and score in
     each. ``form`` says whether its verbatim text or a distilled one was found.
@@ -282,7 +282,7 @@ def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]
 
 
 def _about(answer: Answer, turn_id: str, answerable: Answerable) -> AskedAbout:
-    """Of the texts made from the turn only those count that say what the question needs of it."""
+    """Return the texts made from the turn that say what the question needs of it."""
     asked = answer.asked
     hits = [hit for hit in asked.hits if turn_id in hit.turns or answerable.part_held_by(turn_id, [piece_of(hit)])]
     cut = (turn for part in asked.cut for turn in part.turns)

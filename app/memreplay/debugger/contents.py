@@ -45,7 +45,7 @@ class HeldItem(NamedTuple):
 
 
 class PointDetails(NamedTuple):
-    """What a point says.
+    """The content of a point, for display.
 
     ``sources`` are the turns that it names, else those that caused its last write; ``verbatim`` those of them whose
     text stands in it. ``superseded_by`` is the id of the point that took its place, as the memory wrote it down.
@@ -59,7 +59,7 @@ class PointDetails(NamedTuple):
 
 
 class MemoryContents:
-    """What one memory holds, read from the events of its timeline. Points that were read stay in memory."""
+    """The content of one memory, read from the events of its timeline. Points that were read stay in memory."""
 
     def __init__(self, timeline: Timeline, backend: str, retrievals: RetrievalIndex) -> None:
         self.backend = backend

@@ -1,4 +1,4 @@
-"""From which turn on a question can be answered, and until when: bisection over the turns of a conversation."""
+"""The turns between which a question can be answered, found by bisection over a conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who wrote this? Finds the operation that wrote a value, a point, a hit or a line of a prompt.
+"""Provenance: find the operation that wrote a value, a point, a hit or a line of a prompt.
 
 The answers come from the trace: the last change to a place, the write of a point, the append of a line. Nothing is
 guessed from the look of texts, except that a line of a prompt is searched for in the hits.

@@ -34,7 +34,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Placement:
-    """Where an evidence turn ended up. ``candidate`` is the best that holds it, None if no recorded one does.
+    """The place of an evidence turn. ``candidate`` is the best that holds it, None if no recorded one does.
 
     ``below`` is how many ranks it is below the last hit, 0 for a hit; ``gap`` is its distance in score to the last
     hit of the same store that has a score, None where there is none to compare with.
@@ -49,7 +49,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Recut:
-    """Which candidates a cut lets in. ``more`` is the number of hits on top of the recorded ones."""
+    """The candidates that a cut lets in. ``more`` is the number of hits on top of the recorded ones."""
 
     candidates: tuple[Candidate, ...]
     inside: frozenset[int]

@@ -1,4 +1,4 @@
-"""What if: the prompt of a wrong answer under each change, from its recorded trace. Asks no model and no memory.
+"""Counterfactual prompts of a wrong answer, one a change, from its recorded trace. Asks no model and no memory.
 
 A recorded context is taken apart into units that can be moved, added and removed, and put together again.
 """

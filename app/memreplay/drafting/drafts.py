@@ -33,7 +33,7 @@ Drop = Literal[
 """Why a draft is dropped before a human sees it; completes “1 draft …”."""
 
 CHARACTERS_OF_A_PART = 6000
-"""Of the texts that one call reads, about: 1,500 tokens."""
+"""Characters of the texts that one call reads, about 1,500 tokens."""
 
 ANSWER_IN_OTHER_WORDS = "the answer does not stand in its evidence word for word"
 
@@ -65,7 +65,7 @@ class _Head(Frozen):
 
 
 class DraftedPart(Frozen):
-    """What one call brought: the drafts, how many were dropped and why, and what was paid; None if unknown."""
+    """The result of one call: the drafts, how many were dropped and why, and the cost; None if unknown."""
 
     kind: Literal["part"] = "part"
     number: int

@@ -32,7 +32,7 @@ SIGNS: Final[dict[Decision, tuple[str, Tone]]] = {
 DRAFTS_LEGEND: Final = "? open  ✓ accepted  ✗ rejected  ! look closer  ◇ evidence"
 _TURNS_AROUND = 2
 _MOST_CHARACTERS = 1500
-"""Of a turn that are shown: those around the quote, or the beginning."""
+"""Characters of a turn that are shown: those around the quote, or the beginning."""
 _ROWS_OF_A_NEIGHBOUR = 3
 
 

@@ -104,7 +104,7 @@ def live_annotations(db: Database, conversation: int, path: Path) -> RecordedAnn
 
 
 class _KeptConversation(Frozen):
-    """What a user added to one conversation of a recording that is not written to."""
+    """A user's notes on one conversation of a recording that is not written to."""
 
     bookmarks: tuple[Bookmark, ...] = ()
     breakpoints: tuple[SavedBreakpoint, ...] = ()

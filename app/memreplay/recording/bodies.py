@@ -42,7 +42,7 @@ _OF_A_COMMAND = ("kind", "store", "command", "key", "phase", "actor")
 
 MOST_FIELDS_OF_A_TABLE = 4_000_000
 
-"""Of 300,000 candidates: a short body could refer to a part of many fields many times."""
+"""Limit of fields: a short body could refer to a part of many fields many times (300,000 candidates)."""
 
 _TABLES = {"hits": _OF_A_CANDIDATE, "missed": _OF_A_CANDIDATE, "cut": _OF_A_CUT}
 
@@ -83,7 +83,7 @@ def with_part(operation: Mapping[str, Any], part_of: PartOf) -> dict[str, Any]:
 
 
 def parts_and_ranks(table: Any) -> Iterable[tuple[Any, int]]:
-    """Of each candidate in a table the number of its part, or the candidate itself where it has none; its rank."""
+    """Return, for each candidate in a table, its part's number (or itself if it has none), and its rank."""
     if not isinstance(table, dict):
         return [(row, row["rank"]) for row in table]
     parts, first = table[PART], table.get("first")
@@ -141,7 +141,7 @@ def _table(rows: Sequence[dict[str, Any]], recurring: Sequence[str], share: Shar
 
 
 def _column(values: list[Any]) -> Any:
-    """Return a column: the values, or the only one. Values are no lists."""
+    """Return one value if all rows share it, else the list of values. Values must not be lists."""
     return values[0] if all(value == values[0] for value in values) else values
 
 
@@ -268,7 +268,7 @@ def intern(value: Any, store: Callable[[str, str], None]) -> Any:
 
 MOST_JOINED_CHARACTERS = 64 * 2**20
 
-"""In texts of one body that are joined from pieces: a short body could refer to a long text many times."""
+"""Limit of characters in texts joined from pieces: a short body could refer to a long text many times."""
 
 
 def resolve(value: Any, look_up: Callable[[str], str]) -> Any:
@@ -389,7 +389,7 @@ def _split(text: str, known: Sequence[str]) -> list[str]:
 
 
 class Shelf(Protocol):
-    """What bodies of events refer to."""
+    """The texts and parts that bodies of events refer to."""
 
     def text(self, digest: str, /) -> str:
         """Return the text with a hash."""

@@ -20,7 +20,7 @@ from memreplay.paths import demo_recordings, recordings_folder
 
 
 class Branch(Frozen):
-    """Where a run departs from its ``parent``, and how.
+    """The point at which a run departs from its ``parent``, and the change.
 
     ``turn`` counts the turns that were played before the edits, in the parent's conversation. ``messages`` are
     edits of that conversation; ``stores`` are made in memory once these turns were played; ``settings`` replace

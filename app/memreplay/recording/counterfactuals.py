@@ -63,7 +63,7 @@ class Reask(Frozen):
 
     @property
     def counterfactual(self) -> Counterfactual | None:
-        """As it stands in the results; None before it is graded."""
+        """Return the counterfactual as it stands in the results; None before it is graded."""
         if self.score is None:
             return None
         is_error = self.score.outcome == "error"

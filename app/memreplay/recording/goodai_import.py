@@ -54,7 +54,7 @@ _SAID: dict[EventType, MessagePart] = {
 
 
 class _Wait(BaseModel):
-    """What a wait waits for: seconds, at most a century, and tokens."""
+    """The limits of a wait: seconds, at most a century, and tokens."""
 
     time: Annotated[float, Field(ge=0, le=3.2e9)] | None = None
     tokens: Annotated[int, Field(ge=0, le=10**9)] | None = None

@@ -1,4 +1,4 @@
-"""What a list of recordings says of each: when, what, which memories, how far it got, and the scores."""
+"""The overview of a recording in a list: when, what, which memories, how far it got, and the scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Progress = Literal["finished", "interrupted", "running"]
 
 
 class Share(NamedTuple):
-    """How many of how many."""
+    """A count out of a total."""
 
     done: int
     total: int

@@ -31,7 +31,7 @@ from memreplay.timeline.timeline import AnswerIndex, AskKey, Timeline
 RunStatus = Literal["running", "finished", "interrupted"]
 
 UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
-"""Of a run that was stopped, and of one that was killed or still records."""
+"""Statuses of a run that was stopped, and of one that was killed or still records."""
 
 ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
 
@@ -59,7 +59,9 @@ class RunInfo(Frozen):
 
 
 class ConversationSize(NamedTuple):
-    """How many turns and questions a recorded conversation has; ``conversing``: its turns are made by tests."""
+    """The numbers of turns and questions of a recorded conversation; ``conversing``: its turns are made by
+    tests.
+    """
 
     id: str
     turns: int

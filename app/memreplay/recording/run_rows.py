@@ -251,7 +251,7 @@ _V = TypeVar("_V")
 
 
 class _Latest(Generic[_K, _V]):
-    """What was stored last, by key. What a transaction adds counts only once it is committed."""
+    """The value stored last, by key. Values of a transaction count only once it is committed."""
 
     def __init__(self) -> None:
         self._committed: dict[_K, _V] = {}

@@ -70,7 +70,7 @@ def m002_labels_counterfactuals_and_branches(db: Database) -> None:
 
 @migrations()
 def m003_parts_of_events(db: Database) -> None:
-    """What many events repeat is a row of ``parts``, and no body repeats the columns of its row.
+    """Store what many events repeat once, as a row of ``parts``; drop from bodies what their columns say.
 
     Events of earlier runs keep the bodies that they have. The views read both.
     """

@@ -184,7 +184,7 @@ class RunRecorder:
         self._rows.forget_asks(conversation_id, asks)
 
     def keep_answers(self, conversation_id: str) -> list[ReplayEvent]:
-        """Of an earlier attempt at a conversation, keep what was answered, and delete the rest.
+        """Keep the answers of an earlier attempt at a conversation, and delete the rest.
 
         Returns the events that are left, in their order, as if they had been recorded by this process.
         """

@@ -1,4 +1,4 @@
-"""What answers are worth together: verdicts, aggregates, comparisons.
+"""Verdicts on answers, and their aggregates and comparisons.
 
 Importing this package loads nothing: the command line needs the names of the breakdowns.
 """

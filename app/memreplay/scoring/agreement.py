@@ -1,4 +1,4 @@
-"""How far the rules of the grader, a judge and labels by hand agree on which answers are right."""
+"""Agreement of the grader's rules, a judge and labels by hand on which answers are right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memreplay.scoring.statistics import cohens_kappa
 
 
 class JudgeResults(Frozen):
-    """What a judge said of the ``answers`` that it was asked about, and what that took.
+    """The verdicts of a judge on the ``answers`` that it was asked about, and their cost.
 
     ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. ``right_by_grader`` of
     the same answers are right by the rules. ``rubrics`` counts answers. The backend's own tokens and costs exclude
@@ -32,11 +32,11 @@ class JudgeResults(Frozen):
 
 
 Rater = Literal["grader", "judge", "hand"]
-"""Who says whether an answer is right: the rules of the grader, a judge, or somebody on the why screen."""
+"""Raters of an answer: the rules of the grader, a judge, or somebody on the why screen."""
 
 
 class Agreement(Frozen):
-    """How far raters ``a`` and ``b`` agree over the ``n`` answers that both rated.
+    """Agreement of raters ``a`` and ``b`` over the ``n`` answers that both rated.
 
     ``share`` is (both_right + both_wrong) / n, ``kappa`` Cohen's; null where it is not defined.
     """

@@ -1,4 +1,4 @@
-"""Which stage lost the fact: why an answer is wrong, or what a right one rests on.
+"""Attribution: the stage that lost the fact of a wrong answer, or the ground of a right one.
 
 No model is asked. A verdict follows from the dataset and from what was recorded of this one memory: whether what
 was stored, retrieved and put in the prompt *holds the answer* (:mod:`memreplay.scoring.holding`). The same
@@ -124,7 +124,7 @@ class Attributor:
 
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:
-        """By model and question, whether the first answer without memory that is no error is right."""
+        """Return, by model and question, whether the first answer without memory that is not an error is right."""
         right: dict[tuple[str, str], bool] = {}
         for answer in self._history.answers():
             asked, scored = answer.asked, answer.scored

@@ -49,7 +49,7 @@ NEARLY_ALL = 0.95
 SIGNIFICANCE_LEVEL = 0.05
 
 UNEQUAL_PROMPTS = 1.1
-"""How many times longer the prompts of one memory are from which on a comparison says so."""
+"""Ratio of prompt lengths from which on a comparison says that they are unequal."""
 
 R = TypeVar("R", bound=Graded)
 
@@ -332,7 +332,7 @@ def _words_of_leader(
 
 
 def _unequal_prompts(pair: Pair) -> str:
-    """That one memory gave the model more to read than the other, if it did."""
+    """Return a sentence if one memory gave the model more to read than the other."""
     if pair.has_control or not pair.tokens_a or not pair.tokens_b:
         return ""
     if max(pair.tokens_a, pair.tokens_b) < UNEQUAL_PROMPTS * min(pair.tokens_a, pair.tokens_b):

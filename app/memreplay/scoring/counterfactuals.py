@@ -1,4 +1,4 @@
-"""What a wrong answer's re-asks show: what repaired it, and what that says of the diagnosis.
+"""Re-asks of a wrong answer: which changes repaired it, and what that says of the diagnosis.
 
 A wrong answer is asked again under one change at a time, an Intervention. ``unchanged`` is the control: if
 the same prompt gets a right answer the second time, no change can be credited with it. The verdict, a :data:`Cure`,
@@ -103,7 +103,8 @@ def least_repair(asked: Iterable[Counterfactual]) -> Intervention | None:
 
 
 class Repairs(Frozen):
-    """How often one change repaired a wrong answer. ``share`` is repaired / graded; ``errors`` are in neither.
+    """Counts of how often one change repaired a wrong answer. ``share`` is repaired / graded; ``errors`` are in
+    neither.
 
     ``ci95`` is Wilson's interval. ``beyond_unchanged`` is the share minus that of the control on the same answers,
     with its paired interval; null without the control.

@@ -1,4 +1,4 @@
-"""What a memory's ranking holds within a number of tokens, so that hits of different size can be compared.
+"""The part of a memory's ranking within a number of tokens, so that hits of different size can be compared.
 
 A hit may be one message or a passage of twenty: at equally many hits, the memory with the larger ones has an
 advantage. Figures are read off the recorded ranking, as memories fill a prompt: the best first, nothing in part,
@@ -20,7 +20,7 @@ HEADLINE_TOKENS = 1024
 
 
 class HeldAt(Frozen):
-    """What a prompt of a number of tokens would hold of the hits of one question.
+    """The part of one question's hits that a prompt of a number of tokens would hold.
 
     ``recall`` is the share of evidence turns that it holds word for word; ``evidence`` is whether it holds the
     answer: all evidence turns, or its content (see :mod:`memreplay.scoring.holding`).
@@ -31,7 +31,7 @@ class HeldAt(Frozen):
 
 
 class _Portion(NamedTuple):
-    """What is taken or left out as a whole: a hit, or one turn of a hit that memory filled turn by turn."""
+    """A part that is taken or left out as a whole: a hit, or one turn of a hit that memory filled turn by turn."""
 
     hit: Hit
     excerpt: Excerpt | None

@@ -1,4 +1,4 @@
-"""How far one evidence turn came, from being said to being in a prompt, and where it was lost."""
+"""The trail of one evidence turn, from being said to being in a prompt, and the stage at which it was lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
 
 STAGES: tuple[LostAt | None, ...] = (*get_args(LostAt), None)
-"""From the earliest to none at all."""
+"""Stages, from the earliest to none at all."""
 
 Loss = Literal["never_observed", "gated", "expired", "superseded", "distilled_away"]
 """Why nothing that is stored holds the turn.
@@ -31,7 +31,7 @@ was stored of it, or only something that leaves the answer out.
 
 @dataclass(frozen=True)
 class Trail:
-    """Where a turn was lost, in one sentence; ``lost_at`` is None where what it says reached the prompt.
+    """The loss of a turn, in one sentence; ``lost_at`` is None if what it says reached the prompt.
 
     ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded.
     """
@@ -57,7 +57,7 @@ def with_context(given: list[Piece], asked: QuestionAsked) -> list[Piece]:
 
 
 class Stages:
-    """What was in the prompt, retrieved, and stored when one question was asked of one memory."""
+    """The prompt, the retrieved hits and the stored items when one question was asked of one memory."""
 
     def __init__(self, asked: QuestionAsked, memory: StoredMemory, turns: Mapping[str, Turn]) -> None:
         self.asked = asked

@@ -44,7 +44,9 @@ def key_of(row: Graded) -> Key:
 
 
 def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
-    """For each question, the share of its graded repeats that are right; without questions that only had errors."""
+    """Return, for each question, the share of its graded repeats that are right; leave out questions with errors
+    only.
+    """
     repeats: dict[Key, list[bool]] = defaultdict(list)
     for row in rows:
         if row.outcome != "error":
@@ -53,7 +55,7 @@ def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
 
 
 def by_conversation(shares: dict[Key, float]) -> list[tuple[float, int]]:
-    """For each conversation, the sum of its questions' shares, and their number."""
+    """Return, for each conversation, the sum of its questions' shares, and their number."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (dataset, conversation, _), share in shares.items():
         found[dataset, conversation].append(share)
@@ -79,7 +81,7 @@ class Group(Frozen):
 
 
 class UncertainGrades(Frozen):
-    """How many grades are uncertain, and the numbers of right answers if all of these were wrong or all right."""
+    """The number of uncertain grades, and the numbers of right answers if all of these were wrong or all right."""
 
     answers: int
     right: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Whether something holds the answer of a question: one predicate for every stage, memory and outcome.
+"""The predicate "holds the answer of a question", one for every stage, memory and outcome.
 
 Texts hold an answer when they hold the evidence turns word for word, all of them; or when one of them contains the
 expected answer, or all expected entities, in any spelling that the grader accepts; or when the texts that come from
@@ -63,8 +63,8 @@ class Piece:
 
 
 class _Contribution(NamedTuple):
-    """What an evidence turn says of an answer: the answer and entities in full, else words of it, else what it says
-    about the question, in alternatives.
+    """The part of an answer in an evidence turn: the answer and entities in full, else words of it, else what the
+    turn says about the question, in alternatives.
     """
 
     answers: tuple[str, ...]

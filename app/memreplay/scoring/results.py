@@ -70,7 +70,7 @@ class RecallResults(Frozen):
 
 
 class AbstentionResults(Frozen):
-    """How well it is told that something was never said, over the ``graded`` answers.
+    """Abstention over the ``graded`` answers: how well the model tells that something was never said.
 
     Positive are the replies that ``abstained``, true the questions that ``should`` be answered so; ``right`` are
     both. ``precision`` is right / abstained, ``recall`` right / should.

@@ -1,4 +1,4 @@
-"""How well memories retrieve the evidence of questions: at equally many hits, at equal tokens, in the prompt."""
+"""Retrieval of the evidence of questions: at equally many hits, at equal tokens, in the prompt."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RetrievalResults(Frozen):
 
 
 class Fit(Frozen):
-    """How many ``questions`` with evidence there are, and of how many every memory's prompt held the answer."""
+    """The number of ``questions`` with evidence, and of those whose answer was in every memory's prompt."""
 
     questions: int
     in_every_prompt: int
@@ -80,7 +80,9 @@ def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
 
 
 def fit_of(rows: Rows) -> Fit | None:
-    """Of how many questions every memory's prompts held the answer; None unless there are several memories."""
+    """Return the number of questions whose answer was in every memory's prompt; None unless there are several
+    memories.
+    """
     held: dict[Key, bool] = {}
     memories = set()
     for row in rows:

@@ -26,12 +26,12 @@ from memreplay.settings import CHANGE_NO_ANSWER
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_ground", "other_answer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order of reporting: correct to wrong, wrong to correct, an error on one side, wrong for another reason,
-right for another reason, and a different answer with the same outcome."""
+"""Kinds of change, in the order of reporting: correct to wrong, wrong to correct, an error on one side, wrong for
+another reason, right for another reason, and a different answer with the same outcome."""
 
 
 class JudgedBy(BaseModel):
-    """Which judge graded an answer, and by which rubric."""
+    """The judge that graded an answer, and its rubric."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -217,7 +217,7 @@ def _by_rules(row: AnswerRow) -> AnswerRow:
 
 
 def _fit_remarks(pair: Pair, rows_a: Rows, rows_b: Rows) -> list[str]:
-    """That two memories find the same where both prompts always held the answer."""
+    """Return a sentence if both memories' prompts always held the answer, so that they cannot differ."""
     held: list[dict[Key, bool]] = [{}, {}]
     for of_run, rows in zip(held, (rows_a, rows_b), strict=True):
         for row in rows:

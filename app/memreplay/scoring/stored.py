@@ -1,4 +1,4 @@
-"""What a memory held when it was asked: its items, folded from the recorded store commands and decisions.
+"""The items that a memory held when it was asked, folded from the recorded store commands and decisions.
 
 An item is a Qdrant point, a stretch of a log, or a record inside a JSON state: whatever a memory stored as one
 thing. Its text is every string in it, whatever the fields are called, so that memories of any make are read alike,
@@ -309,7 +309,9 @@ def _says_something(value: str | int | float) -> bool:
 
 
 class MemoryHistory(Protocol):
-    """What attribution reads: a :class:`memreplay.timeline.timeline.Timeline`, or the events of a finished run."""
+    """The input of attribution: a :class:`memreplay.timeline.timeline.Timeline`, or the events of a finished
+    run.
+    """
 
     conversation: Conversation
     backends: list[str]
@@ -324,7 +326,7 @@ class MemoryHistory(Protocol):
 
 
 class StoredMemory:
-    """What one backend held after all the events up to a position."""
+    """The items of one backend after all events up to a position."""
 
     def __init__(self, events: Iterable[ReplayEvent]) -> None:
         self.observed: set[str] = set()
@@ -334,7 +336,7 @@ class StoredMemory:
         self._dropped: list[PromotionDecision] = []
         self._points: dict[tuple[str, str], Item] = {}
         self._places: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
-        """Where there are points of an id."""
+        """Return the collections that hold each point id."""
         self._values: dict[tuple[str, str], str] = {}
         self._pieces: dict[str, list[Item]] = defaultdict(list)
         self._removed: dict[str, int] = {}

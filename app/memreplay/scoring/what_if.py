@@ -57,7 +57,7 @@ class Given:
 
 
 class ShownHit(Protocol):
-    """What is read of a hit."""
+    """The fields of a hit that are read."""
 
     @property
     def turns(self) -> Sequence[str]: ...
@@ -197,7 +197,7 @@ def _repaired(row: QuestionRow) -> dict[Intervention, bool | None]:
 
 
 def _repairs(rows: Rows) -> dict[Intervention, Repairs]:
-    """By change, in their order; those that were asked of no row are left out."""
+    """Return the repairs by change, in their order, without changes that were asked of no row."""
     found = [_repaired(row) for row in rows]
     return {name: _repairs_of(name, found) for name in INTERVENTIONS if any(name in one for one in found)}
 
@@ -226,14 +226,14 @@ def _counted_cures(rows: Rows) -> dict[Cure, int]:
 
 
 def _perfect_retrieval(graded: Rows) -> Ceiling | None:
-    """If everything that memory lost had been in the prompt. What was in the prompt and misread stays wrong."""
+    """Return the accuracy if everything that memory lost had been in the prompt; what was misread stays wrong."""
     lost = [row for row in graded if row.outcome in _WRONG and _fault_of(row) == "memory"]
     added = [_repaired(row).get("evidence_added") for row in lost]
     return _ceiling(graded, added.count(True), added.count(None))
 
 
 def _perfect_reader(graded: Rows) -> Ceiling | None:
-    """If every answer that the prompt held had been read, and nothing read that was not there."""
+    """Return the accuracy if every answer in the prompt had been read, and nothing else."""
     right = [row for row in graded if row.outcome in _WRONG and (row.answer_in_prompt or _is_misled(row))]
     return _ceiling(graded, len(right), 0)
 

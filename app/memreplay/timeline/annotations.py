@@ -1,4 +1,4 @@
-"""What a user adds to a conversation: bookmarks with notes, breakpoints, and which answers are right."""
+"""A user's additions to a conversation: bookmarks with notes, breakpoints, and labels of answers."""
 
 from __future__ import annotations
 

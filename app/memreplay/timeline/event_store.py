@@ -1,4 +1,4 @@
-"""Where the events of one conversation are kept, and the summaries of them that the timeline is indexed by."""
+"""The store of one conversation's events, and the summaries that the timeline is indexed by."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Read = Callable[[Any], Any]
 
 
 class WriteSummary(NamedTuple):
-    """What an index needs of a change to a store. Which fields are set depends on its ``kind``.
+    """The fields of a change to a store that an index needs. Which are set depends on its ``kind``.
 
     ``whole``: it holds the complete new value. ``pointers``: JSON pointers to the places of a state that it
     touched, the root for a complete value. ``ids``: points written or removed. ``offset`` and ``text``: what was
@@ -45,7 +45,7 @@ class WriteSummary(NamedTuple):
 
 
 class DecisionSummary(NamedTuple):
-    """What an index needs of a decision on a promotion candidate."""
+    """The fields of a decision on a promotion candidate that an index needs."""
 
     decision: str
     sources: tuple[str, ...]
@@ -53,7 +53,7 @@ class DecisionSummary(NamedTuple):
 
 
 class EventSummary(NamedTuple):
-    """What an index needs of an event; ``ref`` is its reference in the archive.
+    """The fields of an event that an index needs; ``ref`` is its reference in the archive.
 
     ``write`` is set if the event changed a store, ``decision`` if it judged a candidate.
     """

@@ -9,7 +9,7 @@ from memreplay.timeline.markers import INTERESTING, MarkKind
 from memreplay.timeline.timeline import Timeline
 
 Move = Callable[[int], int | None]
-"""From a position to the next one; None if there is none in that direction."""
+"""A function from a position to the next one; None if there is none in that direction."""
 
 
 def repeated(move: Move, cursor: int, count: int) -> int | None:

@@ -29,7 +29,7 @@ from memreplay.conversations.validation_errors import LoadCallbacks, Place
 
 
 class Format(Protocol):
-    """What a format module offers.
+    """The functions and names that a format module offers.
 
     ``NAME`` is shown in listings. ``SIGNATURE`` describes the fields that identify the format, for error messages.
     """

@@ -281,7 +281,7 @@ class SampleEvidence:
 
 
 EvidenceIndex = dict[str, SampleEvidence]
-"""By ``sample_id``."""
+"""Evidence, by ``sample_id``."""
 
 
 def read_evidence(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
@@ -317,7 +317,7 @@ def _locomo_file(path: Path) -> DatasetFile | None:
 
 
 def _evidence_index(files: Iterable[DatasetFile], callbacks: LoadCallbacks) -> EvidenceIndex:
-    """If several files contain a conversation, the first one counts."""
+    """Return the evidence by conversation. If several files contain a conversation, the first one counts."""
     index: EvidenceIndex = {}
     for file in files:
         for conversation in load(file, callbacks):

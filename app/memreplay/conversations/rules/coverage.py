@@ -66,7 +66,7 @@ _PROPERTIES: dict[str, tuple[_Property, tuple[str, ...]]] = {
     "language": (lambda covered: covered.language, ()),
     "question type": (lambda covered: covered.asks, QUESTION_TYPES),
 }
-"""How each property is read, and the values that are listed even if nothing has them."""
+"""Each property with its reader, and the values that are listed even if nothing has them."""
 
 _PAIRS = (
     ("category", "key info"),

@@ -297,7 +297,7 @@ MOST_ANSWER_WORDS = 8
 
 MOST_ANSWER_WORDS_IN_SESSIONS = 12
 
-"""For the questions of a long history, of which some ask for a title or a sentence."""
+"""Limit for the questions of a long history, some of which ask for a title or a sentence."""
 
 
 def answer_errors(draft: Draft) -> Errors:
