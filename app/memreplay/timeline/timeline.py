@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,20 +40,6 @@ from memreplay.timeline.event_store import (
 from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, LogHistory, Piece, StateHistory
 from memreplay.timeline.ledger import Ledger, PositionIndex
 from memreplay.timeline.markers import Markers
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause the garbage collector: an index is many small objects, none of which is garbage, and it reads them all
-    again and again.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 @dataclass(frozen=True)
@@ -151,9 +135,8 @@ class Timeline:
         self._answers = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
-        with _without_collection():
-            for summary in self.archive.summaries():
-                self._index(summary)
+        for summary in self.archive.summaries():
+            self._index(summary)
         for event in events:
             self.append(event)
 
