@@ -8,7 +8,9 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from memory_backends.metering import calls_noted_to
 from memory_backends.stores.retry import with_answer_kept
@@ -24,13 +26,11 @@ from memreplay.llm.errors import (
     retry_after,
     timed_out,
 )
+from memreplay.llm.extractive.reader import read
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
 from memreplay.llm.secrets import redact_reply
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
 
 ATTEMPTS = 4
 """Attempts at one call, the first one included."""
@@ -83,9 +83,6 @@ class LiteLLMModel:
             raise ModelUnavailableError(why) from None
 
     async def _with_retries(self, request: AnswerRequest) -> Reply:
-        # A run that finds all its replies on disk calls no model.
-        from tenacity import AsyncRetrying, retry_if_exception
-
         limiter = self._rate_limiters.of(request.model)
         attempts: Counter[str] = Counter()
 
@@ -124,9 +121,6 @@ class LiteLLMModel:
 
     async def _call(self, request: AnswerRequest) -> Reply:
         if request.model == EXTRACTIVE_MODEL:
-            # It takes 0.02 s to import; a run that finds all its replies on disk needs none.
-            from memreplay.llm.extractive.reader import read
-
             return await with_answer_kept(asyncio.wait_for(read(request), self._timeout))
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(loaded_litellm)
