@@ -6,7 +6,7 @@ A recorded context is taken apart into units that can be moved, added and remove
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memory_backends.base import Hit, Recall, TokenCounter
@@ -96,7 +96,7 @@ def _messages(log: Hit, conversation: Conversation) -> tuple[Unit, ...] | None:
     if len(units) != len(log.turns) or any(unit.text not in log.text for unit in units):
         return None
     # The end of a log is what a memory keeps, so its oldest message counts as its lowest-ranked.
-    return tuple(Unit(**{**vars(unit), "rank": len(units) - place}) for place, unit in enumerate(units))
+    return tuple(replace(unit, rank=len(units) - place) for place, unit in enumerate(units))
 
 
 def turns_as_units(turns: Iterable[str], conversation: Conversation) -> list[Unit]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,20 +118,6 @@ class Ledger:
         return self._track.turns[place], self._load(self._track.refs[place])
 
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause the garbage collector: an index is many small objects, none of which is garbage, and it reads them all
-    again and again.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 @dataclass(frozen=True)
 class AskKey:
     """Identifies one ask: a question put once to one backend through one model."""
@@ -227,9 +211,8 @@ class Timeline:
         self._answers = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
-        with _without_collection():
-            for summary in self.archive.summaries():
-                self._index(summary)
+        for summary in self.archive.summaries():
+            self._index(summary)
         for event in events:
             self.append(event)
 
