@@ -46,7 +46,6 @@ from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantC
 from memory_backends.stores.trace import MemoryTrace
 
 FUSED_DEPTH = 100
-
 """Exchanges that the dense search contributes to a fusion; the others score like the last of these."""
 
 

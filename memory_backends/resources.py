@@ -24,11 +24,9 @@ MECHANISMS: Mapping[str, str] = {
     "speaker": "turns are ranked without who said them",
     "date": "turns are ranked without when they were said",
 }
-
 """Mechanisms that can be switched off, and what happens then."""
 
 TIER_SHARES: Mapping[str, float] = {"personal": 0.05, "shared": 0.1, "knowledge": 0.1}
-
 """The most that each tier may take of a recall's hits and of its tokens. Verbatim text has all the rest."""
 
 

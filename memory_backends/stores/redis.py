@@ -174,19 +174,15 @@ __all__ = ["OperatingMemory", "RedisConnection"]
 State = TypeVar("State", bound=Record)
 
 REDIS = "redis"
-
 """The label of this store."""
 
 KEYFRAME_EVERY = 64
-
 """Writes of one key between two whole values in the trace."""
 
 MOST_TRIES = 32
-
 """Attempts at a compare-and-set before an update gives up."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
-
 """Upper bounds of the wait in seconds, after the first lost attempt and after any."""
 
 

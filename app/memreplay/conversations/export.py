@@ -51,7 +51,6 @@ _ASSUMED_SALIENCE: Salience = "medium"
 _ASSUMED_LOCATION: InfoLocation = "recent"
 
 _BLANK = " "
-
 """Replaces empty text, which the format forbids."""
 
 
@@ -274,7 +273,6 @@ def _turn(turn: Turn, with_speaker: bool) -> dict[str, Any]:
 _NAMES: Mapping[Role, str] = {"user": "User", "assistant": "Assistant"}
 
 _OTHER_NAMES = {"multi_session": 1, "multi-session": 1, "temporal-reasoning": 2}
-
 """Types of other datasets that LoCoMo has a category for, beside those of the same name."""
 
 _SINGLE_HOP = 4
@@ -437,7 +435,6 @@ LOG_FORMATS: Mapping[str, LogFormat] = {
     "sharegpt": LogFormat(_as_sharegpt, _lost_in_log, holds_several=True),
     "text": LogFormat(_as_text, _lost_in_log, holds_several=False),
 }
-
 """The formats of ``datasets convert``, by name."""
 
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tiktoken import Encoding
 
 MOST_LINES = 20_000
-
 """Lines kept, 0.4 MB. A run of more lines takes so long that loading a tokenizer does not matter."""
 
 _ENTRY = struct.Struct("<16sI")
@@ -84,15 +83,12 @@ def _read(path: Path) -> dict[bytes, int]:
 TokenCounter = Callable[[str], int]
 
 UNKNOWN_WINDOW_BUDGET = 8192
-
 """Tokens of memory in a prompt where the model's window is unknown, or where it has none."""
 
 UNLIMITED = 2**31 - 1
-
 """The budget of a memory that nothing has to limit."""
 
 PROMPT_RESERVE = 1024
-
 """Tokens kept free for question, options and instructions."""
 
 _SMALLEST_BUDGET = 256
@@ -100,7 +96,6 @@ _SMALLEST_BUDGET = 256
 _O200K = re.compile(r"(?:^|/)(?:gpt-(?:4o|4\.1|4\.5|5|oss)|chatgpt-4o|o[1-9])", re.IGNORECASE)
 
 _LINE_STARTS = re.compile(r"(?<=\n)(?![\s/])")
-
 """Where a text can be taken apart without changing its tokens: no table has one that goes on after a line break,
 but for white space and, in o200k, slashes.
 """

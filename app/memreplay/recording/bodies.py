@@ -17,17 +17,14 @@ from memreplay.engine.events import REPLAY_EVENT, AnswerScored, AskEvent, Replay
 from memreplay.errors import DamagedEventError, RecordingError
 
 Share = Callable[[dict[str, Any]], int]
-
 """Keeps what recurs, and returns the number of its part: equal ones have the same."""
 
 PartOf = Callable[[int], Mapping[str, Any]]
-
 """The part with a number."""
 
 PART = "part"
 
 _IN_COLUMNS = ("conversation", "turn", "backend", "kind")
-
 """Fields of every event that its row has in columns."""
 
 _OF_A_CANDIDATE = ("id", "store", "place", "text", "turns", "sources", "excerpts")
@@ -37,11 +34,9 @@ _OF_A_FOUND_POINT = ("id",)
 _OF_A_CUT = ("place", "turns")
 
 _OF_A_COMMAND = ("kind", "store", "command", "key", "phase", "actor")
-
 """Fields that recur, by what they are fields of."""
 
 MOST_FIELDS_OF_A_TABLE = 4_000_000
-
 """Limit of fields: a short body could refer to a part of many fields many times (300,000 candidates)."""
 
 _TABLES = {"hits": _OF_A_CANDIDATE, "missed": _OF_A_CANDIDATE, "cut": _OF_A_CUT}
@@ -202,11 +197,9 @@ def _unpacked_operation(operation: dict[str, Any], part_of: PartOf) -> dict[str,
 
 
 UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
-
 """Errors that a damaged recording causes."""
 
 _INCONSISTENT = (LookupError, TypeError, AttributeError, ValueError, OverflowError, AssertionError, RecursionError)
-
 """Errors of code that reads a recording whose rows contradict each other, such as a score without its question."""
 
 
@@ -239,7 +232,6 @@ def _one_line(error: Exception) -> str:
 
 
 LONG_TEXT = 160
-
 """Texts of at least this many characters are stored once, in the table ``texts``."""
 
 _REFERENCE = "$"
@@ -267,7 +259,6 @@ def intern(value: Any, store: Callable[[str, str], None]) -> Any:
 
 
 MOST_JOINED_CHARACTERS = 64 * 2**20
-
 """Limit of characters in texts joined from pieces: a short body could refer to a long text many times."""
 
 

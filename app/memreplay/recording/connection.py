@@ -26,7 +26,6 @@ _TOKEN = re.compile(
 _QUOTED_NAME = re.compile(r"""["\[`]\w+["\]`]""")
 
 _Definition = tuple[str, str, str, str]
-
 """Type, name and table of an object, and a digest of its SQL."""
 
 
@@ -119,7 +118,6 @@ def _in_words(error: Exception) -> str:
 
 
 MOST_BYTES_OF_A_VALUE = 64 * 2**20
-
 """Longer values are neither written nor read. As Python objects, JSON takes up to twenty times its length."""
 
 

@@ -31,8 +31,8 @@ from memreplay.engine.events import (
     TestBegan,
     TestScored,
     TestWaited,
+    shown_expectation,
 )
-from memreplay.engine.events.tests import shown_expectation
 from memreplay.errors import DatasetError, UsageError
 from memreplay.recording.writer import RunRecorder, fingerprint
 

@@ -37,18 +37,15 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.timeline.event_store import changes
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
-
 """Kinds of events that cost money: an interrupted run keeps them."""
 
 _UNPAID = (
     f"kind not in {placeholders(_PAID_KINDS)}"
     " and not (kind = 'model_called' and json_extract(body, '$.call.phase') in ('perceive', 'recall'))"
 )
-
 """The other events. Calls of models that memory made to read cost money too, and scores are not asked for again."""
 
 PaidByTests = AgentReplied | BenchmarkModelAsked
-
 """Events of tests that cost money."""
 
 
@@ -242,7 +239,6 @@ class RunRows:
 
 
 _MOST_REMEMBERED = 100_000
-
 """Texts and parts that are remembered as stored: those of the latest conversations."""
 
 _K = TypeVar("_K")
@@ -380,7 +376,6 @@ _SAME_NAMES = (
     "recall_ms",
     "error",
 )
-
 """Columns that are named and filled as in :class:`~memreplay.scoring.question_row.QuestionRow`."""
 
 

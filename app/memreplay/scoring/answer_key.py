@@ -39,7 +39,6 @@ from memreplay.scoring.evidence_trail import turns_in_prompt
 from memreplay.text import normalised
 
 CONVERSATIONS = (26, 30, 41, 42, 43, 44, 47, 48, 49, 50)
-
 """The numbers in the ids of LoCoMo's conversations, in the order of the published file."""
 
 _ID = re.compile(r"locomo_(?P<conversation>\d+)_qa(?P<question>\d+)")

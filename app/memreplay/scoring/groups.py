@@ -13,7 +13,6 @@ from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.statistics import mean, wilson_interval
 
 Key = tuple[str, str, str]
-
 """Dataset, conversation and question id."""
 
 

@@ -40,7 +40,6 @@ from memreplay.timeline.timeline import Answer
 NO_WORDS = re.compile(r"[-+\d.,:TZ\s]*")
 
 _MOST_REPLACED = 6
-
 """Words. A text that lost more was not corrected but written anew."""
 
 
@@ -248,7 +247,6 @@ class State:
 
 
 _SENTENCE = 5
-
 """Words; what is longer says something by itself."""
 
 
@@ -282,7 +280,6 @@ def text_of(payload: Any) -> str:
 
 
 _PHRASE = 3
-
 """Words from which on a text says something of somebody."""
 
 

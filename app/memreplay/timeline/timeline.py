@@ -44,7 +44,6 @@ from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, Lo
 from memreplay.timeline.markers import Markers
 
 LedgerEntry = tuple[int, PromotionDecision]
-
 """The position of a decision, and the decision."""
 
 

@@ -148,7 +148,6 @@ TAGS = {
     "assistant_error": "the assistant was wrong and is corrected",
     "edge": "an edge case: any length and number of questions",
 }
-
 """The known tags and what each of them marks."""
 
 _EDGE = "edge"
@@ -296,7 +295,6 @@ def question_errors(draft: Draft) -> Errors:
 MOST_ANSWER_WORDS = 8
 
 MOST_ANSWER_WORDS_IN_SESSIONS = 12
-
 """Limit for the questions of a long history, some of which ask for a title or a sentence."""
 
 
@@ -427,11 +425,9 @@ LEAST_QUESTIONS = 40
 OPTIONS = 10
 
 MOST_GUESSED = 0.15
-
 """The highest accuracy of a blind guesser, which sees only the options."""
 
 _SAID_LITERALLY = frozenset({"single_fact", "update", "assistant_said"})
-
 """Question types whose entities occur in the evidence; the answers of others may be computed."""
 
 
