@@ -42,7 +42,7 @@ class Address:
 
     @property
     def url(self) -> str:
-        """The URL, with special characters of user and password escaped."""
+        """Return the URL, with special characters of user and password escaped."""
         secret = f":{quote(self.password, safe='')}" if self.password else ""
         credentials = f"{quote(self.user, safe='')}{secret}@" if self.user or self.password else ""
         return f"{self.scheme}://{credentials}{self.netloc}{self.rest}"

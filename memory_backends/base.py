@@ -62,7 +62,7 @@ class TextEmbedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """Return how many numbers a vector has."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -76,8 +76,9 @@ class TextReranker(Protocol):
     name: str
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query, one number a text; higher is better. A text's score does not depend
-        on the others. Slow: call it in a thread."""
+        """Return how well each text answers the query, one number a text; higher is better. A text's score does
+        not depend on the others. Slow: call it in a thread.
+        """
         ...
 
 
@@ -98,7 +99,7 @@ class Message(Frozen):
 
     @property
     def line(self) -> str:
-        """The message as a line of a log."""
+        """Return the message as a line of a log."""
         return f"{self.label}: {self.text}"
 
 
@@ -113,12 +114,12 @@ class Exchange(Frozen):
 
     @property
     def text(self) -> str:
-        """The exchange as it is stored: one line a message."""
+        """Return the exchange as it is stored: one line a message."""
         return "\n".join(message.line for message in self.messages)
 
     @property
     def turn_ids(self) -> tuple[str, ...]:
-        """Ids of its turns, in order."""
+        """Return ids of its turns, in order."""
         return tuple(message.turn_id for message in self.messages)
 
     @property
@@ -133,30 +134,30 @@ class Exchange(Frozen):
 
     @property
     def said_at(self) -> datetime | None:
-        """The conversation's own date of it."""
+        """Return the conversation's own date of it."""
         return self.messages[-1].said_at
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Who speaks in it, in the order of speaking: names, or ``User`` and ``AI``."""
+        """Return who speaks in it, in the order of speaking: names, or ``User`` and ``AI``."""
         return tuple(dict.fromkeys(message.label for message in self.messages))
 
 
 class SeenExchanges:
-    """For libraries that store an exchange again when they hear it again."""
+    """The exchanges that a library has stored, for libraries that would store them again."""
 
     def __init__(self) -> None:
         self._turns: set[tuple[str, ...]] = set()
 
     def is_new(self, exchange: Exchange) -> bool:
-        """Whether this is the first time; later calls with the same exchange return False."""
+        """Return whether this is the first time; later calls with the same exchange return False."""
         if exchange.turn_ids in self._turns:
             return False
         self._turns.add(exchange.turn_ids)
         return True
 
     def state(self) -> list[list[str]]:
-        """What was seen, as plain JSON."""
+        """Return what was seen, as plain JSON."""
         return [list(turns) for turns in self._turns]
 
     def restore(self, state: Iterable[Iterable[str]]) -> None:
@@ -173,15 +174,15 @@ class Namespace(Frozen):
 
     @property
     def path(self) -> str:
-        """The three joined: the tenant on a shared server, the event and conversation id in keys."""
+        """Return the three joined: the tenant on a shared server, the event and conversation id in keys."""
         return f"{self.run_id}/{self.conversation_id}/{self.backend}"
 
     def agent_id(self, role: str) -> str:
-        """The id of an agent, e.g. ``planner_agent/run/conversation/hybrid``."""
+        """Return the id of an agent, e.g. ``planner_agent/run/conversation/hybrid``."""
         return f"{role}_agent/{self.path}"
 
     def point_id(self, *parts: str | int) -> str:
-        """A UUID derived from the namespace and the parts (uuid5): always the same for the same parts."""
+        """Return a UUID derived from the namespace and the parts (uuid5): always the same for the same parts."""
         return str(uuid5(UUID(str(uuid5(NAMESPACE_URL, "memreplay"))), "\x1f".join([self.path, *map(str, parts)])))
 
 
@@ -197,7 +198,7 @@ class ChannelScore:
 
 
 class Excerpt(NamedTuple):
-    """Where the words of one turn stand in the text of a hit that has several: ``text[start:end]``.
+    """The place of one turn's words in the text of a hit that has several: ``text[start:end]``.
 
     ``rank`` is the order in which memory took turns for all hits of the recall, from 1: a smaller budget would have
     left out those that it took last.
@@ -233,7 +234,7 @@ class Hit(Frozen):
 
 
 class Cut(Frozen):
-    """What did not fit: the ``place`` it was cut from, the turns wholly or partly lost, and its tokens.
+    """A part that did not fit: the ``place`` it was cut from, the turns wholly or partly lost, and its tokens.
 
     A memory that reads a whole log on every ordinary turn reports only what was newly cut at that turn.
     """
@@ -244,7 +245,7 @@ class Cut(Frozen):
 
 
 class Recall(Frozen):
-    """What a memory returns for a message or a question: ranked hits and the context assembled from them.
+    """The result of reading memory for a message or a question: ranked hits, and the context made of them.
 
     ``missed`` are the next candidates below the cut, without their text: their ranks per channel show why they were
     not retrieved. Memories that search set ``why_empty`` if there is no hit.
@@ -259,12 +260,13 @@ class Recall(Frozen):
 
     @property
     def turns_in_context(self) -> frozenset[str]:
-        """Ids of all turns whose verbatim text is in the context."""
+        """Return ids of all turns whose verbatim text is in the context."""
         return frozenset(turn for hit in self.hits if hit.in_prompt for turn in hit.turns)
 
 
 class Snapshot(Frozen):
-    """What the stores hold for one namespace, by the label of the store (``redis``, ``sqlite``, ``notebook``…).
+    """The content of the stores for one namespace, by the label of the store (``redis``, ``sqlite``,
+    ``notebook``…).
 
     ``values`` maps a label to keys and their values: a text is a log, anything else a JSON state. ``points`` maps a
     label to collections, and each collection to the ids and payloads of its points. A key occurs under one label.
@@ -275,7 +277,7 @@ class Snapshot(Frozen):
 
 
 class StoreInfo(Frozen):
-    """What the scorer and the debugger should know of the keys that begin with ``prefix`` (or of a collection).
+    """A description of the keys that begin with ``prefix`` (or of a collection), for scorer and debugger.
 
     ``is_scratch``: working notes of an agent; writing a turn there does not count as remembering it. ``slots``: the
     field of a state that maps each slot to its current value, ``{"value": …, "turn": turn id}`` or ``{"values":
@@ -306,7 +308,7 @@ class PanelInfo(Frozen):
 
 
 class MemoryDescription(Frozen):
-    """What a memory says of itself: recorded with each conversation, so that a replay needs no backend class.
+    """A memory's description of itself, recorded with each conversation: a replay needs no backend class.
 
     ``channels`` explains the names in :attr:`Hit.channels`, each in a few words.
     """
@@ -320,7 +322,7 @@ class MemoryDescription(Frozen):
     channels: Mapping[str, str] = {}
 
     def store_of(self, key: str) -> StoreInfo:
-        """What is known of a key or collection; nothing in particular if no prefix fits."""
+        """Return what is known of a key or collection; nothing in particular if no prefix fits."""
         return next((store for store in self.stores if key.startswith(store.prefix)), StoreInfo(prefix=key))
 
 
@@ -345,14 +347,14 @@ class MemoryBackend(Protocol):
     """Settings that it follows, of those that not every memory does: ``extractor`` if it uses the extractor or chat
     model of its resources."""
     description: MemoryDescription = MemoryDescription()
-    """How the scorer reads its stores, and which panels show them. The default suits any memory."""
+    """Description of its stores and panels. The default suits any memory."""
 
     async def open(self, namespace: Namespace) -> None:
         """Start empty: remove what an earlier attempt left under this namespace."""
         ...
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
+        """Return the read path of an ordinary turn; may change working state. Same arguments as :meth:`recall`."""
         return Recall()
 
     async def observe(self, exchange: Exchange) -> None:
@@ -371,14 +373,14 @@ class MemoryBackend(Protocol):
         return
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The read path of a question: at most ``top_k`` hits and ``context_tokens`` tokens of context.
+        """Return the read path of a question: at most ``top_k`` hits and ``context_tokens`` tokens of context.
 
         It must not change what a later recall returns.
         """
         ...
 
     async def snapshot(self) -> Snapshot:
-        """What the stores hold now, read back from them, untraced."""
+        """Return what the stores hold now, read back from them, untraced."""
         ...
 
     async def close(self, status: ClosingStatus) -> None:

@@ -42,7 +42,7 @@ class NoEvidenceError(BackendError):
 
 
 def can_be_retried(error: str) -> bool:
-    """Whether it is of use to ask again after an error: not where the oracle has no evidence to return."""
+    """Return whether it is of use to ask again after an error: not where the oracle has no evidence to return."""
     return not error.startswith(_NO_EVIDENCE)
 
 
@@ -57,7 +57,7 @@ class ClosedBookBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> ClosedBookBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls()
 
     async def open(self, namespace: Namespace) -> None:
@@ -91,7 +91,7 @@ class OracleBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: Mapping[str, tuple[str, ...]]) -> OracleBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls(evidence, resources.count_tokens)
 
     async def open(self, namespace: Namespace) -> None:
@@ -105,7 +105,7 @@ class OracleBackend(MemoryBackend):
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """All the evidence in one hit, oldest first; turns that do not fit are left out whole.
+        """Return all the evidence in one hit, oldest first; turns that do not fit are left out whole.
 
         Raises :class:`NoEvidenceError` if the question has none, or if none of it was said yet.
         """

@@ -30,7 +30,7 @@ class KeyEdit(Frozen):
     removes: bool = False
 
     def fits(self, key: str) -> bool:
-        """Whether it is meant for a key."""
+        """Return whether it is meant for a key."""
         return key == self.key or key.startswith((f"{self.key}:", f"{self.key}/"))
 
 
@@ -59,7 +59,7 @@ class Editable(Protocol):
 
 
 def edited_state(state: Mapping[str, Any], edit: KeyEdit) -> dict[str, Any] | None:
-    """The state after an edit; None if it has no such place."""
+    """Return the state after an edit; None if it has no such place."""
     changed = deepcopy(dict(state))
     try:
         pointer = JsonPointer(edit.pointer)

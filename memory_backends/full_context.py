@@ -69,7 +69,7 @@ class _Ledger:
         return self.headings[stretch.heading] + self.total - self.before[number]
 
     def first_that_fits(self, stretches: Sequence[_Stretch], context_tokens: int) -> int:
-        """The earliest turn at which a context can begin; their number where none can."""
+        """Return the earliest turn at which a context can begin; their number where none can."""
         numbers = range(len(stretches))
         return bisect_left(
             numbers, True, key=lambda number: self.tokens_from(number, stretches[number]) <= context_tokens
@@ -106,7 +106,7 @@ class FullContextBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> FullContextBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls(resources.redis, resources.count_tokens, resources.ttl_seconds)
 
     async def open(self, namespace: Namespace) -> None:
@@ -122,7 +122,7 @@ class FullContextBackend(MemoryBackend):
             await self._memory.remove(self._key)
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The read of an ordinary turn, recorded so that the trace of a long conversation stays short.
+        """Return the read of an ordinary turn, recorded so that the trace of a long conversation stays short.
 
         Its hit has neither text nor turns, since the log is in the trace, piece by piece; its cut names only the
         turns, and their tokens, that the turn before still had.
@@ -154,12 +154,12 @@ class FullContextBackend(MemoryBackend):
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The log, as much of its end as fits: one hit."""
+        """Return the log, as much of its end as fits: one hit."""
         with self.trace.caused_by("recall", ACTOR):
             return await self._read(context_tokens)
 
     async def snapshot(self) -> Snapshot:
-        """The log, read from Redis."""
+        """Return the log, read from Redis."""
         text = await self._memory.peek_text(self._opened())
         return Snapshot(values={} if text is None else {REDIS: {self._opened(): text}})
 
@@ -200,7 +200,7 @@ class FullContextBackend(MemoryBackend):
         return Recall(hits=(hit,), context=text, tokens=tokens, cut=(cut,) if first else ())
 
     def _newly_cut(self, cut: tuple[Cut, ...]) -> tuple[Cut, ...]:
-        """What no earlier turn reported as cut."""
+        """Return what no earlier turn reported as cut."""
         turns, tokens = (cut[0].turns, cut[0].tokens) if cut else ((), 0)
         new = Cut(place=self._opened(), turns=turns[self._turns_cut :], tokens=max(tokens - self._tokens_cut, 0))
         self._turns_cut, self._tokens_cut = max(self._turns_cut, len(turns)), max(self._tokens_cut, tokens)

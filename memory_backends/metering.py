@@ -86,7 +86,7 @@ def note_call(call: ModelCall) -> None:
 
 
 class ChatMessage(Frozen):
-    """What a model replied: a text, and the tools it wants called, each in OpenAI's form."""
+    """A model's reply: a text, and the tools it wants called, each in OpenAI's form."""
 
     text: str
     tool_calls: tuple[Mapping[str, Any], ...] = ()
@@ -126,7 +126,9 @@ class FactExtractor(Protocol):
     name: str
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """The facts, and what the call cost. A failure is an :class:`Extraction` with an error, and no facts."""
+        """Return the facts, and what the call cost. A failure is an :class:`Extraction` with an error, and no
+        facts.
+        """
         ...
 
 
@@ -145,7 +147,7 @@ class MeteredChat:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def metered_by(self, trace: MemoryTrace) -> MeteredChat:
-        """The same model for one memory."""
+        """Return the same model for one memory."""
         return MeteredChat(self._model, trace)
 
     def serve_threads(self) -> None:
@@ -153,7 +155,7 @@ class MeteredChat:
         self._loop = asyncio.get_running_loop()
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> ChatMessage:
-        """The model's message.
+        """Return the model's message.
 
         Raises:
             BackendError: there is no usable reply; one sentence.
@@ -169,7 +171,7 @@ class MeteredChat:
         return message
 
     def complete_in_thread(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> ChatMessage:
-        """The same for libraries that block; call it in a thread other than the event loop's."""
+        """Return the same for libraries that block; call it in a thread other than the event loop's."""
         assert self._loop is not None, "serve_threads() comes first"
         return asyncio.run_coroutine_threadsafe(self.complete(messages, **parameters), self._loop).result()
 
@@ -184,7 +186,7 @@ class MeteredEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -202,7 +204,7 @@ class MeteredReranker(TextReranker):
         self._trace = trace
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score a text; errors are the inner reranker's."""
+        """Return one score a text; errors are the inner reranker's."""
         with calls_noted_to(self._trace.model_called):
             return self._inner.score(query, texts)
 
@@ -216,7 +218,7 @@ class MeteredExtractor:
         self._trace = trace
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """As the inner extractor's."""
+        """Extract as the inner extractor does."""
         facts, extraction = await self._inner.extract(exchange)
         self._trace.extracted(extraction)
         return facts, extraction

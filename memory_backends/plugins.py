@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Given = TypeVar("Given")
 
 REQUIRED = ("open", "observe", "recall", "snapshot")
-"""What a memory must have; the rest of the protocol has defaults."""
+"""Methods that a memory must have; the rest of the protocol has defaults."""
 
 _KNOWN = "provenance.json"
 
@@ -173,7 +173,7 @@ class PluginAdapter(MemoryBackend):
             self.trace.extend(entries)
 
     async def _note_snapshot(self) -> None:
-        """If a snapshot fails, the panel stays empty; the memory continues."""
+        """Note a snapshot. If it fails, the panel stays empty, and the memory continues."""
         started = perf_counter()
         try:
             held = await self.snapshot()
@@ -188,13 +188,13 @@ class PluginAdapter(MemoryBackend):
 
 
 def _overrides(memory: object, method: str) -> bool:
-    """Whether a memory implements a method itself."""
+    """Return whether a memory implements a method itself."""
     written = getattr(type(memory), method, None)
     return written is not None and written is not getattr(MemoryBackend, method)
 
 
 def missing_methods(candidate: type) -> list[str]:
-    """What is wrong with the required methods of a class."""
+    """Return what is wrong with the required methods of a class."""
     return [
         f"it has no {name}()"
         for name in REQUIRED
@@ -244,17 +244,17 @@ def hand_over(memory: object) -> str:
 
 
 def is_handed_over(name: str) -> bool:
-    """Whether a class or object of this process has this name, which no other process can import."""
+    """Return whether a class or object of this process has this name, which no other process can import."""
     return name in _handed_over
 
 
 def is_plugin(name: str) -> bool:
-    """Whether a name was handed over, has the form ``package.module:Class``, or is an entry point."""
+    """Return whether a name was handed over, has the form ``package.module:Class``, or is an entry point."""
     return name in _handed_over or _SPELLING.fullmatch(name) is not None or name in announced()
 
 
 def load_plugin(name: str) -> type:
-    """The class of that name.
+    """Return the class of that name.
 
     The current folder is searched first, as with ``python -m``. Raises :class:`PluginError`.
     """
@@ -284,7 +284,7 @@ def _check_class(name: str, found: type, *, made_by_us: bool) -> None:
 
 
 def create_plugin(name: str, resources: Resources) -> PluginAdapter:
-    """A new memory of that class; its constructor gets the resources if it has one required argument.
+    """Return a new memory of that class; its constructor gets the resources if it has one required argument.
 
     Raises :class:`PluginError`.
     """
@@ -302,7 +302,9 @@ def create_plugin(name: str, resources: Resources) -> PluginAdapter:
 def adapted(
     name: str, found: Callable[..., Any], resources: Resources, *, wants_resources: bool = True
 ) -> PluginAdapter:
-    """A new memory of a class, with everything that it writes and calls traced. Raises :class:`PluginError`."""
+    """Return a new memory of a class, with everything that it writes and calls traced. Raises
+    :class:`PluginError`.
+    """
     trace = MemoryTrace()
     metered = resources.metered_by(trace)
     try:
@@ -363,7 +365,7 @@ def _attribute(name: str, module: Any, path: str) -> Any:
 
 
 def _arguments_wanted(name: str, found: type) -> int:
-    """How many arguments its constructor requires: none, or one."""
+    """Return how many arguments its constructor requires: none, or one."""
     try:
         parameters = inspect.signature(found).parameters.values()
     except (TypeError, ValueError):
@@ -383,7 +385,7 @@ def _arguments_wanted(name: str, found: type) -> int:
 
 
 def _with_place(error: BaseException) -> str:
-    """The error, with the file and line where it was raised."""
+    """Return the error, with the file and line where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     said = str(error).strip().splitlines()

@@ -1,4 +1,4 @@
-"""Which turns a memory's items come from, derived from how its snapshots change.
+"""The turns that a memory's items come from, derived from how its snapshots change.
 
 A memory that names no turns is followed from outside: what is new or changed after an exchange was observed comes
 from that exchange, besides what it came from before. Its hits are matched to items by id, else by text.
@@ -15,7 +15,7 @@ from memory_backends.text import folded_words
 
 
 class Place(NamedTuple):
-    """Where an item is: store label, key or collection, and a point's id, a line's number or a JSON pointer."""
+    """The place of an item: store label, key or collection, and a point's id, a line's number or a JSON pointer."""
 
     store: str
     key: str
@@ -74,7 +74,7 @@ class Provenance:
         self._items, self._sources = texts, sources
 
     def completed(self, recall: Recall) -> Recall:
-        """The recall, in which hits that name no turns got them."""
+        """Return the recall, in which hits that name no turns got them."""
         if all(hit.turns or hit.sources for hit in (*recall.hits, *recall.missed)):
             return recall
         hits = tuple(map(self._completed, recall.hits))
@@ -83,7 +83,7 @@ class Provenance:
         return recall.model_copy(update={"hits": hits, "missed": missed, "cut": cut})
 
     def state(self) -> dict[str, Any]:
-        """Everything that it knows, as plain JSON."""
+        """Return everything that it knows, as plain JSON."""
         return {
             "items": [[*place, text, list(self._sources[place])] for place, text in self._items.items()],
             "heard": [message.model_dump(mode="json") for message in self._heard.values()],
@@ -136,7 +136,7 @@ def _items_of(snapshot: Snapshot) -> Iterator[tuple[Place, tuple[str, Turns | No
 
 
 def _leaves(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """The texts in a JSON value with their pointers; the lines of a log."""
+    """Yield the texts in a JSON value with their pointers; the lines of a log."""
     match value:
         case str():
             lines = value.splitlines()
@@ -158,7 +158,7 @@ def _texts_in(payload: Mapping[str, Any]) -> list[str]:
 
 
 def _merged(old: str, new: str) -> bool:
-    """Whether most words of a text that is gone are in another."""
+    """Return whether most words of a text that is gone are in another."""
     had, has = set(folded_words(old).split()), set(folded_words(new).split())
     return bool(had) and len(had & has) / len(had) >= _MOSTLY
 
@@ -169,7 +169,7 @@ def _quotes(text: str, message: Message) -> bool:
 
 
 def _same(item: str, hit: str) -> bool:
-    """Whether a hit shows an item: one of its texts, or one text within the other."""
+    """Return whether a hit shows an item: one of its texts, or one text within the other."""
     wanted = folded_words(hit)
     for text in map(folded_words, item.splitlines()):
         shorter, longer = sorted((text, wanted), key=len)

@@ -8,7 +8,8 @@ the search returns more, of which that picks.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from memory_backends.base import (
     MISSED_DEPTH,
     MISSED_DEPTH_OF_A_TURN,
     BackendError,
+    ChannelScore,
     Clock,
     ClosingStatus,
     Exchange,
@@ -37,17 +39,133 @@ from memory_backends.metering import MeteredReranker
 from memory_backends.records import RAG_COLLECTION, QdrantDocument
 from memory_backends.resources import Resources
 from memory_backends.retrieval.embedding import vectors_of
-from memory_backends.retrieval.exchanges import (
-    DenseRetriever,
-    ExchangeRetriever,
-    FusedRetriever,
-    KeywordRetriever,
-    RankedExchange,
-)
+from memory_backends.retrieval.keyword import KeywordIndex, Scores, ranks_of, scaled
 from memory_backends.retrieval.rendering import assemble, under_date
 from memory_backends.retrieval.reranking import CHANNEL, RERANKED, best_first, with_reranker
 from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, QdrantConnection
 from memory_backends.stores.trace import MemoryTrace
+
+FUSED_DEPTH = 100
+"""Exchanges that the dense search contributes to a fusion; the others score like the last of these."""
+
+
+@dataclass(frozen=True)
+class RankedExchange:
+    """A point that was found.
+
+    ``score`` is what it is ranked by; ``content`` is None where it was found without reading it from the store.
+    """
+
+    id: str
+    score: float
+    channels: Mapping[str, ChannelScore]
+    content: str | None = None
+
+
+class ExchangeRetriever(Protocol):
+    """Finds the exchanges of one conversation."""
+
+    def add(self, id_: str, exchange: Exchange) -> None:
+        """An exchange was stored under this id."""
+        ...
+
+    async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
+        """At most ``count`` exchanges, best first."""
+        ...
+
+
+class DenseRetriever:
+    """The nearest exchanges by cosine: one search in Qdrant."""
+
+    def __init__(self, embedder: TextEmbedder) -> None:
+        self._embedder = embedder
+
+    def add(self, id_: str, exchange: Exchange) -> None:
+        return
+
+    async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
+        """Return the nearest of all that is stored, however far."""
+        vectors = await vectors_of(self._embedder, [text])
+        found = await store.search(RAG_COLLECTION, text, vectors[0], count)
+        return [
+            RankedExchange(
+                point.id,
+                point.score,
+                {"dense": ChannelScore(rank=rank, score=point.score)},
+                content=point.payload["content"],
+            )
+            for rank, point in enumerate(found, start=1)
+        ]
+
+
+class KeywordRetriever:
+    """The best exchanges by BM25; exchanges that share no word with the question are left out."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._index = KeywordIndex()
+
+    def add(self, id_: str, exchange: Exchange) -> None:
+        self._ids.append(id_)
+        self._index.add(exchange.session, exchange.text)
+
+    async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
+        """Return those with a score above 0. Qdrant is not asked: the index was made from what was written
+        there.
+        """
+        scores = self.scores(text)
+        best = [place for place in np.argsort(-scores, kind="stable")[:count] if scores[place] > 0]
+        return [
+            RankedExchange(self._ids[place], score, {"keyword": ChannelScore(rank=rank, score=score)})
+            for rank, (place, score) in enumerate(((p, round(float(scores[p]), 6)) for p in best), start=1)
+        ]
+
+    def scores(self, text: str) -> Scores:
+        """Return the score of every exchange, in the order in which they were added."""
+        return self._index.scores(text, reach=0) if self._ids else np.zeros(0)
+
+    @property
+    def ids(self) -> list[str]:
+        """Return all ids, in the order in which they were added."""
+        return self._ids
+
+
+class FusedRetriever:
+    """Both together: the mean of the two scores, each scaled to 0..1 over all exchanges."""
+
+    def __init__(self, embedder: TextEmbedder) -> None:
+        self._dense = DenseRetriever(embedder)
+        self._keyword = KeywordRetriever()
+
+    def add(self, id_: str, exchange: Exchange) -> None:
+        self._keyword.add(id_, exchange)
+
+    async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
+        """Return the best of all that is stored."""
+        near = {found.id: found for found in await self._dense.search(store, text, max(count, FUSED_DEPTH))}
+        ids = self._keyword.ids
+        if not near:
+            return []
+        farthest = min(found.score for found in near.values())
+        channels = {
+            "dense": np.array([near[id_].score if id_ in near else farthest for id_ in ids]),
+            "keyword": self._keyword.scores(text),
+        }
+        fused = sum((scaled(values) for values in channels.values()), np.zeros(len(ids))) / len(channels)
+        ranks = {name: ranks_of(values) for name, values in channels.items()}
+        return [
+            RankedExchange(
+                ids[place],
+                round(float(fused[place]), 6),
+                {
+                    name: ChannelScore(rank=int(ranks[name][place]), score=round(float(values[place]), 6))
+                    for name, values in channels.items()
+                },
+                content=near[ids[place]].content if ids[place] in near else None,
+            )
+            for place in np.argsort(-np.round(fused, 9), kind="stable")[:count]
+        ]
+
 
 ACTOR = "rag_agent"
 
@@ -96,7 +214,7 @@ class RagBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> RagBackend:
-        """For the registry; the name says which retriever it has."""
+        """Create the memory for the registry; the name says which retriever it has."""
         retrievers: Mapping[str, Callable[[], ExchangeRetriever]] = {
             "rag": lambda: DenseRetriever(resources.embedder),
             "rag:keyword": KeywordRetriever,
@@ -128,7 +246,7 @@ class RagBackend(MemoryBackend):
             await self._store.open_collection(RAG_COLLECTION)
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The search that an ordinary turn makes; it changes nothing."""
+        """Return the search that an ordinary turn makes; it changes nothing."""
         with self.trace.caused_by("perceive", ACTOR, (message.turn_id,)):
             return await self._retrieve(message.text, top_k, context_tokens, MISSED_DEPTH_OF_A_TURN)
 
@@ -156,7 +274,7 @@ class RagBackend(MemoryBackend):
         self._count_tokens = count_tokens
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The same search for a question."""
+        """Return the same search for a question."""
         with self.trace.caused_by("recall", ACTOR):
             return await self._retrieve(question, top_k, context_tokens, MISSED_DEPTH)
 
@@ -181,7 +299,7 @@ class RagBackend(MemoryBackend):
         return True
 
     async def snapshot(self) -> Snapshot:
-        """The documents, read from Qdrant."""
+        """Return the documents, read from Qdrant."""
         return Snapshot(points={QDRANT: {RAG_COLLECTION: await self._opened().dump(RAG_COLLECTION)}})
 
     async def close(self, status: ClosingStatus) -> None:
@@ -192,7 +310,7 @@ class RagBackend(MemoryBackend):
 
     @staticmethod
     def texts_to_embed(exchanges: Sequence[Exchange]) -> Sequence[str]:
-        """The exchanges as they are stored."""
+        """Return the exchanges as they are stored."""
         return [exchange.text for exchange in exchanges]
 
     async def _retrieve(self, text: str, top_k: int, context_tokens: int, depth: int) -> Recall:
@@ -215,7 +333,7 @@ class RagBackend(MemoryBackend):
         return recalled.model_copy(update={"missed": missed})
 
     async def _read(self, found: Sequence[RankedExchange], count: int) -> list[RankedExchange]:
-        """What was found, the first ``count`` with their content as stored."""
+        """Return what was found, the first ``count`` with their content as stored."""
         unread = [item.id for item in found[:count] if item.content is None]
         if not unread:
             return list(found)
@@ -265,7 +383,7 @@ class PlaceholderEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the vectors of the collection."""
+        """Return the dimension of the collection's vectors."""
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -276,7 +394,7 @@ class PlaceholderEmbedder(TextEmbedder):
 
 
 async def _reranked(reranker: TextReranker, text: str, hits: Sequence[Hit]) -> list[Hit]:
-    """The first hits by the reranker's scores; the others follow as they were, without a score."""
+    """Return the first hits by the reranker's scores; the others follow as they were, without a score."""
     best = await best_first(reranker, text, [hit.text for hit in hits[:RERANKED]])
     return [
         *(
@@ -290,7 +408,7 @@ async def _reranked(reranker: TextReranker, text: str, hits: Sequence[Hit]) -> l
 
 
 def _with_text(exchange: Exchange, text: str | None) -> Exchange:
-    """The exchange with another text, as one message; as it is without."""
+    """Return the exchange with another text, as one message; as it is without."""
     if text is None:
         return exchange
     first = exchange.messages[0]

@@ -48,7 +48,7 @@ class PersonalMemoryState(Record):
 
     @staticmethod
     def key(agent_id: str) -> str:
-        """Where it is stored."""
+        """Return where it is stored."""
         return f"personal_state:{agent_id}"
 
 
@@ -67,12 +67,12 @@ class SharedWorkspaceState(Record):
 
     @staticmethod
     def key(event_id: str) -> str:
-        """Where it is stored."""
+        """Return where it is stored."""
         return f"shared_state:{event_id}"
 
     @staticmethod
     def channel(event_id: str) -> str:
-        """Where every update is published."""
+        """Return where every update is published."""
         return f"channel:shared_state:{event_id}"
 
 
@@ -134,7 +134,7 @@ class ConversationHistoryLog(Record):
 
     @staticmethod
     def key(conversation_id: str) -> str:
-        """Where it is stored."""
+        """Return where it is stored."""
         return f"full_history:{conversation_id}"
 
 

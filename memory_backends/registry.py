@@ -32,7 +32,7 @@ _CLASSES: Mapping[str, str] = {
     "graphiti": "memory_backends.adapters.graphiti:GraphitiMemory",
     "letta": "memory_backends.adapters.letta:LettaMemory",
 }
-"""Where the class of each name is.
+"""Module and class of each name.
 
 Its ``create(name, resources, evidence)`` makes a memory for a conversation. A class without it is adapted like a
 plug-in: what it writes is derived from its snapshots.
@@ -59,7 +59,7 @@ class UnknownBackendError(BackendError):
 
 
 def known_backends() -> tuple[str, ...]:
-    """Names of all memories: ours, then those that installed packages announce."""
+    """Return names of all memories: ours, then those that installed packages announce."""
     return tuple(dict.fromkeys([*BACKEND_NAMES, *sorted(announced())]))
 
 
@@ -78,7 +78,7 @@ def check_backend_name(name: str) -> None:
 
 
 def create_backend(name: str, resources: Resources, evidence: Evidence) -> MemoryBackend:
-    """A new memory for one conversation. Raises what :func:`check_backend_name` does."""
+    """Return a new memory for one conversation. Raises what :func:`check_backend_name` does."""
     check_backend_name(name)
     if _family(name):
         return adapted(name, partial(backend_class(name), spelled=name), resources)
@@ -97,7 +97,7 @@ def settings_taken(name: str) -> frozenset[str]:
 
 
 def texts_to_embed(names: Sequence[str], exchanges: Sequence[Exchange]) -> list[str]:
-    """What memories of these names say that they will embed of a conversation, each text once.
+    """Return what memories of these names say that they will embed of a conversation, each text once.
 
     A memory whose ``texts_to_embed`` fails or returns anything but texts has none: then its texts are embedded when
     it asks for them, and its error shows there.
@@ -115,7 +115,7 @@ def _texts_of(backend: Any, exchanges: Sequence[Exchange]) -> list[str]:
 
 
 def backend_class(name: str) -> Any:
-    """The class behind a name; a plug-in is imported. Raises :class:`PluginError`."""
+    """Return the class behind a name; a plug-in is imported. Raises :class:`PluginError`."""
     place = _family(name) or _CLASSES.get(name)
     if place is None:
         return load_plugin(name)
@@ -124,11 +124,13 @@ def backend_class(name: str) -> Any:
 
 
 def works_elsewhere(name: str) -> bool:
-    """Whether a memory works in a server or a process of its own, which it starts or calls when it is opened."""
+    """Return whether a memory works in a server or a process of its own, which it starts or calls when it is
+    opened.
+    """
     return bool(getattr(backend_class(name), "works_elsewhere", False))
 
 
 def _family(name: str) -> str | None:
-    """Where the class of a family's member is; None if the name has no family."""
+    """Return where the class of a family's member is; None if the name has no family."""
     first = re.match(r"\w+(?=[\[:])", name)
     return _FAMILIES.get(first[0]) if first else None

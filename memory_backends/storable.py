@@ -13,7 +13,7 @@ _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
 
 def storable(text: str) -> str:
-    """The text as valid Unicode: surrogate pairs are joined, half a pair becomes U+FFFD."""
+    """Return the text as valid Unicode: surrogate pairs are joined, half a pair becomes U+FFFD."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -26,7 +26,7 @@ StorableText = Annotated[str, AfterValidator(storable)]
 
 
 def storable_value(value: Any) -> Any:
-    """A copy of plain data without invalid text, and with integers beyond 64 bits as their digits."""
+    """Return a copy of plain data without invalid text, and with integers beyond 64 bits as their digits."""
     match value:
         case str():
             return storable(value)

@@ -27,7 +27,7 @@ _SENTENCE_END = re.compile(
 
 
 def folded(text: str) -> str:
-    """Text without case, accents and compatibility forms; punctuation and white space stay."""
+    """Return text without case, accents and compatibility forms; punctuation and white space stay."""
     return (text if text.isascii() else _NOT_ASCII.sub(_plain, text)).casefold()
 
 
@@ -37,7 +37,7 @@ def _plain(run: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def _without_accents(letters: str) -> str:
-    """What is not ASCII of a text, which is little of it."""
+    """Return what is not ASCII of a text, which is little of it."""
     # Casefolding can compose characters again, and styled capitals (𝕊) have no case before they are decomposed.
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letters).casefold())
     return "".join(char for char in plain if not unicodedata.combining(char))
@@ -49,14 +49,14 @@ def folded_words(text: str) -> str:
 
 
 def sentences_of(text: str) -> list[str]:
-    """The sentences of a text, in order, closing marks included. A line break always ends one."""
+    """Return the sentences of a text, in order, closing marks included. A line break always ends one."""
     starts = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
     pieces = (text[start:end].strip() for start, end in zip(starts, [*starts[1:], None], strict=True))
     return [piece for piece in pieces if _WORD.search(piece)]
 
 
 def any_of(words: Iterable[str]) -> str:
-    """A regular expression that matches one of the words, the longest that fits."""
+    """Return a regular expression that matches one of the words, the longest that fits."""
     return "(?:" + "|".join(sorted(map(re.escape, words), key=len, reverse=True)) + ")"
 
 
@@ -117,7 +117,8 @@ _GROUPED = re.compile(r"\d{1,3}(?:[.,]\d{3})+")
 
 
 def numbers_in(text: str) -> frozenset[str]:
-    """The numbers of a text, however written: ``3,150``, ``3.150`` and ``tres mil ciento cincuenta`` are 3150.
+    """Return the numbers of a text, however written: ``3,150``, ``3.150`` and ``tres mil ciento cincuenta`` are
+    3150.
 
     "One" and "once" by themselves count for nothing, since they are rarely numbers.
     """
@@ -143,7 +144,7 @@ def numbers_in(text: str) -> frozenset[str]:
 
 
 def _in_full(words: Iterable[str]) -> list[str]:
-    """The words of a text, with figures before a scale written out: ``1.5 million`` is 1500000."""
+    """Return the words of a text, with figures before a scale written out: ``1.5 million`` is 1500000."""
     result: list[str] = []
     for word in words:
         before = result[-1] if result else ""
@@ -155,7 +156,7 @@ def _in_full(words: Iterable[str]) -> list[str]:
 
 
 def _figure(written: str) -> str:
-    """A number in digits without its grouping, its decimal comma and what is 0 behind it."""
+    """Return a number in digits without its grouping, its decimal comma and what is 0 behind it."""
     if ":" in written:
         return written
     if _GROUPED.fullmatch(written):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import signal
@@ -30,10 +29,6 @@ IN_MEMORY = Path("/dev/shm")
 ROOM_IN_MEMORY = 4 << 30
 """Bytes."""
 
-OBJECTS_BETWEEN_COLLECTIONS = 200_000
-"""Searches for garbage took a fifth of the time of a screen's tests; with fewer, a process holds 25 MB more."""
-
-
 # A shell ignores SIGINT and SIGQUIT in what it starts in the background, and children inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
@@ -43,20 +38,12 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 def pytest_configure(config: pytest.Config) -> None:
     """Temporary folders in memory, where there is room: on a disk, tests wait most for recordings to be on it.
 
-    Benchmarks measure what users have, which is a disk, and a Python that looks for garbage as it does for users.
+    Benchmarks measure what users have, which is a disk.
     """
     if _measures(config):
         return
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS, 5, 5)
     if IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_IN_MEMORY:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """What was imported stays to the end: Python need not go through all of it again in search of garbage."""
-    if not _measures(session.config):
-        gc.collect()
-        gc.freeze()
 
 
 def _measures(config: pytest.Config) -> bool:

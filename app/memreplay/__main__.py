@@ -10,21 +10,12 @@ import sys
 if __name__ == "__main__" and not sys.flags.safe_path:
     del sys.path[0]
 
-import atexit
-import gc
-
 _INTERRUPTED = 130
-
-_OBJECTS_BETWEEN_COLLECTIONS = 10_000
-"""Python looks for cycles after every 700 new objects; importing alone makes hundreds of thousands that stay."""
 
 
 def main() -> None:
     """Run the command line. An error that a user can fix is one sentence on standard error, never a traceback."""
     code: int | str | None
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
-    # At its end Python looks for cycles among all that was imported: 0.2 s of CPU for memory that is freed anyway.
-    atexit.register(gc.freeze)
     try:
         # Everything is imported here, where a Ctrl-C is caught.
         code = _run()
@@ -38,11 +29,9 @@ def _run() -> int | str | None:
     import signal
 
     from memreplay.errors import EXIT_STOPPED
-    from memreplay.spared_imports import spare_imports
     from memreplay.terminal import StandardStream, protect_standard_streams
 
     protect_standard_streams()
-    spare_imports()
     code = _command()
     out: object = sys.stdout
     sys.stdout.flush()

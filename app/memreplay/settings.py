@@ -2,7 +2,6 @@
 
 A value comes from the flag, else ``MEMREPLAY_*`` in the environment, else the project file, else the user's
 config file, else the default. Both files are TOML with the field names as keys.
-``memreplay --help`` is built from this module, hence pydantic is imported only to validate.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 from annotated_types import Ge, Gt, Interval
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from memory_backends import ARCHITECTURES
 from memory_backends.addresses import parse_address
@@ -351,8 +351,6 @@ def _suggestion(name: str, known: list[str]) -> str:
 
 def _validated(name: str, value: Any, source: str) -> Any:
     """Return the value as the setting's type. Raises UsageError, which names the ``source``."""
-    from pydantic import ConfigDict, TypeAdapter, ValidationError
-
     place = name
     try:
         kind = TypeAdapter(types(annotated=True)[name], config=ConfigDict(allow_inf_nan=False))

@@ -111,7 +111,7 @@ GROUP = "conversation"
 
 
 async def graphiti_graph(memory: LibraryMemory) -> Any:
-    """An empty ``Graphiti``."""
+    """Return an empty ``Graphiti``."""
     await asyncio.to_thread(_imported)
     graph = _made(memory)
     await _make_indices(graph.driver)
@@ -169,7 +169,7 @@ def _made(memory: LibraryMemory) -> Any:
 
 
 async def _structured(chat: MeteredChat, messages: Any, response_model: Any) -> dict[str, Any]:
-    """The model's reply as JSON, by the schema where Graphiti gives one."""
+    """Return the model's reply as JSON, by the schema where Graphiti gives one."""
     sent = [{"role": message.role, "content": message.content} for message in messages]
     wanted: dict[str, Any] = {"type": "json_object"}
     if response_model is not None:

@@ -80,7 +80,7 @@ class LettaMemory(LibraryMemory):
         self.changed(before, {passage["id"]: passage for passage in await self._passages()}, exchange)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The memory blocks, which an agent always has before it, then the passages that are found."""
+        """Return the memory blocks, which an agent always has before it, then the passages that are found."""
         blocks = [
             Found(block["label"], block["value"], None, order=-1)
             for block in await self._blocks()
@@ -123,7 +123,7 @@ class LettaMemory(LibraryMemory):
         return held
 
     async def _json(self, method: str, path: str, body: Any = None, params: Any = None) -> Any:
-        """The server's reply. Raises :class:`BackendError` with one sentence, without the key."""
+        """Return the server's reply. Raises :class:`BackendError` with one sentence, without the key."""
         assert self._http is not None
         host = self._http.base_url.netloc.decode()
         try:

@@ -1,4 +1,6 @@
-"""What adapters share: a library imported late, exchanges seen once, what is kept, and hits made into a context."""
+"""The common parts of adapters: a library imported late, exchanges seen once, what is kept, and hits made into a
+context.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ def require(module: str, extra: str) -> None:
 
 
 def library(module: str) -> Any:
-    """A library's module, silent: failures are exceptions. Slow at first: call it in a thread."""
+    """Return a library's module, silent: failures are exceptions. Slow at first: call it in a thread."""
     logging.getLogger(module.partition(".")[0]).setLevel(logging.CRITICAL)
     return import_module(module)
 
@@ -92,20 +94,20 @@ class LibraryMemory(MemoryBackend):
         raise NotImplementedError
 
     async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
-        """What is stored, by id, as plain JSON; None before ``open``."""
+        """Return what is stored, by id, as plain JSON; None before ``open``."""
         raise NotImplementedError
 
     async def snapshot(self) -> Snapshot:
-        """The library's items as points."""
+        """Return the library's items as points."""
         held = await self.items()
         return Snapshot() if held is None else Snapshot(points={self.store: {self.place: held}})
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """What the library returns for an ordinary message."""
+        """Return what the library returns for an ordinary message."""
         return await self.recall(message.text, top_k, context_tokens)
 
     def vectors(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector a text, of the run's embedder. Slow: call it in a thread."""
+        """Return one vector a text, of the run's embedder. Slow: call it in a thread."""
         rows: list[list[float]] = self.resources.embedder.embed(texts).tolist() if texts else []
         return rows
 
@@ -121,7 +123,7 @@ class LibraryMemory(MemoryBackend):
                 self.written(item, exchange)
 
     def found(self, item: str, text: str, score: float | None) -> Found:
-        """What was found, with when it was last written."""
+        """Return what was found, with when it was last written."""
         order, said_at = self._written.get(item, (0, None))
         return Found(item, text, score, datetime.fromisoformat(said_at) if said_at else None, order)
 
@@ -136,7 +138,7 @@ class LibraryMemory(MemoryBackend):
         (path / f"{self.store}.json").write_text(text, encoding="utf-8", errors="surrogatepass")
 
     def kept(self, path: Path) -> dict[str, Any]:
-        """What :meth:`keep` wrote. What the adapter knew, it knows again."""
+        """Return what :meth:`keep` wrote. What the adapter knew, it knows again."""
         text = (path / f"{self.store}.json").read_text(encoding="utf-8", errors="surrogatepass")
         kept: dict[str, Any] = json.loads(text)
         self.seen.restore(kept.pop("seen"))
@@ -144,8 +146,9 @@ class LibraryMemory(MemoryBackend):
         return kept
 
     def recall_of(self, found: Iterable[Found], context_tokens: int) -> Recall:
-        """A recall with these items as hits, best first; its context has them in the order in which they were
-        said."""
+        """Return a recall with these items as hits, best first; its context has them in the order in which they
+        were said.
+        """
         found = list(found)
         hits = [
             Hit(
@@ -170,5 +173,5 @@ ORDINARY_LABELS = frozenset({"User", "AI"})
 
 
 def spoken(message: Message) -> str:
-    """The text of a message for libraries that take a role: with the speaker's name, where there is one."""
+    """Return the text of a message for libraries that take a role: with the speaker's name, where there is one."""
     return message.text if message.label in ORDINARY_LABELS else message.line

@@ -48,13 +48,13 @@ class Tool:
     limit: str | None = None
 
     def arguments(self, text: str, most: int) -> dict[str, Any]:
-        """What to call it with."""
+        """Return what to call it with."""
         given: dict[str, Any] = {self.argument: [text] if self.takes_a_list else text} if self.argument else {}
         return given | ({self.limit: most} if self.limit else {})
 
 
 def read_name(spelled: str) -> tuple[dict[Use, Tool], str]:
-    """The named tools, and the command. Raises :class:`BackendError`."""
+    """Return the named tools, and the command. Raises :class:`BackendError`."""
     match = _NAME.fullmatch(spelled)
     expected = 'expected "mcp:COMMAND" or "mcp[add=TOOL.ARGUMENT search=TOOL.ARGUMENT list=TOOL]:COMMAND"'
     if match is None or not match["command"].strip():
@@ -73,7 +73,7 @@ def read_name(spelled: str) -> tuple[dict[Use, Tool], str]:
 
 
 def tool_for(use: Use, named: Mapping[Use, Tool], listed: Sequence[Any]) -> Tool | None:
-    """The tool for a use; None if there is no tool that lists. Raises :class:`BackendError`."""
+    """Return the tool for a use; None if there is no tool that lists. Raises :class:`BackendError`."""
     schemas = {
         tool.name: getattr(tool, "input_schema", None) or getattr(tool, "inputSchema", {}) for tool in listed
     }
@@ -136,7 +136,7 @@ def _parsed(text: str) -> Any:
 
 
 def _listed(value: Any) -> list[Any]:
-    """The items of a result: a list, or the one list in an object, else the value itself."""
+    """Return the items of a result: a list, or the one list in an object, else the value itself."""
     if isinstance(value, list):
         return value
     if isinstance(value, Mapping):
@@ -248,7 +248,7 @@ class _Server:
                 ready.set_exception(BackendError(f"the MCP server cannot be started: {_reason(error)}"))
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
-        """The tool's result. Raises :class:`BackendError`."""
+        """Return the tool's result. Raises :class:`BackendError`."""
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 result = await self._session.call_tool(tool, dict(arguments))
@@ -275,5 +275,5 @@ def _reason(error: BaseException) -> str:
 
 
 def _nowhere() -> TextIO:
-    """Where the server's standard error goes."""
+    """Return where the server's standard error goes."""
     return Path(os.devnull).open("w")

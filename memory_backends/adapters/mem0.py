@@ -99,7 +99,7 @@ class Mem0Memory(LibraryMemory):
 
     @staticmethod
     def _scoped(method: Any, most: int) -> dict[str, Any]:
-        """How this version of mem0 is told whose memories, and how many."""
+        """Return how this version of mem0 is told whose memories, and how many."""
         if "top_k" in inspect.signature(method).parameters:
             return {"filters": {"user_id": _USER}, "top_k": most}
         return {"user_id": _USER, "limit": most}
@@ -119,7 +119,9 @@ _folder: TemporaryDirectory[str] | None = None
 
 
 def _mem0() -> Any:
-    """The library without telemetry. On import it creates a folder, which is removed when the process ends."""
+    """Return the library without telemetry. On import it creates a folder, which is removed when the process
+    ends.
+    """
     global _folder
     os.environ["MEM0_TELEMETRY"] = "False"
     if _folder is None:
@@ -132,7 +134,9 @@ def _mem0() -> Any:
 
 
 def mem0_memory(memory: LibraryMemory, collection: str) -> Any:
-    """An empty ``Memory`` whose vectors are in a collection of this name. Slow at first: call it in a thread."""
+    """Return an empty ``Memory`` whose vectors are in a collection of this name. Slow at first: call it in a
+    thread.
+    """
     resources = memory.resources
     client = resources.qdrant.client()
     if client.collection_exists(collection):

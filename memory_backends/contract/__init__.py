@@ -1,4 +1,4 @@
-"""What every memory promises, as executable rules: for our tests and for ``memreplay check-backend``."""
+"""The promises of every memory as executable rules, for our tests and for ``memreplay check-backend``."""
 
 from memory_backends.contract.promises import PROMISES, Finding, check_memory
 from memory_backends.contract.trial import BrokenRuleError, Rule, Subject

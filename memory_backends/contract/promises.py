@@ -328,7 +328,7 @@ async def _played_and_folded(subject: Subject, exchanges: Sequence[Exchange]) ->
 
 
 async def _context(memory: MemoryBackend, question: str) -> str:
-    """The context that it returns; empty if it has nothing for the question."""
+    """Return the context that it returns; empty if it has nothing for the question."""
     try:
         return (await memory.recall(question, 10, 1000)).context
     except BackendError:
@@ -341,7 +341,7 @@ def _sizes(snapshot: Snapshot) -> tuple[set[Key], dict[Key, int]]:
 
 
 def _brief(snapshot: Snapshot) -> str:
-    """A snapshot in few words."""
+    """Return a snapshot in few words."""
     values, points = contents(snapshot)
     sizes = [f"{key} ({len(str(value))} characters)" for (_, key), value in values.items()]
     sizes += [f"{name} ({len(held)} points)" for (_, name), held in points.items()]
@@ -365,7 +365,7 @@ class Finding:
 
     @property
     def fatal(self) -> bool:
-        """Whether a rule is broken that a memory must keep."""
+        """Return whether a rule is broken that a memory must keep."""
         return self.broken is not None and self.rule.weight == "must"
 
 

@@ -1,4 +1,4 @@
-"""What the rules of the contract are made from: a small conversation, an embedder, a clock, and a plain fold."""
+"""Material for the rules of the contract: a small conversation, an embedder, a clock, and a plain fold."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TickingClock:
         self._now = start
 
     def __call__(self) -> datetime:
-        """The next second."""
+        """Return the next second."""
         self._now += timedelta(seconds=1)
         return self._now
 
@@ -86,7 +86,7 @@ class Subject:
     async def opened(
         self, conversation: str = "talk", run: str = "run1", clock: Clock | None = None
     ) -> MemoryBackend:
-        """A new memory, opened for this conversation and run."""
+        """Return a new memory, opened for this conversation and run."""
         memory = self.make(clock or TickingClock())
         await memory.open(Namespace(run_id=run, conversation_id=conversation, backend=self.name))
         return memory
@@ -115,7 +115,9 @@ def expect(kept: bool, otherwise: str) -> None:
 
 
 def exchange(number: int, user: str, assistant: str, session: int = 1, said_at: datetime | None = None) -> Exchange:
-    """The ``number``-th exchange of a talk between a user and an assistant; turns 2·number − 1 and 2·number."""
+    """Return the ``number``-th exchange of a talk between a user and an assistant; turns 2·number − 1 and
+    2·number.
+    """
 
     def message(turn: int, role: Role, label: str, text: str) -> Message:
         return Message(
@@ -173,12 +175,12 @@ async def observe_all(memory: MemoryBackend, exchanges: Sequence[Exchange]) -> N
 
 
 def turns_said_in(text: str, exchanges: Sequence[Exchange]) -> set[str]:
-    """Ids of the turns whose line is in the text."""
+    """Return ids of the turns whose line is in the text."""
     return {message.turn_id for each in exchanges for message in each.messages if message.line in text}
 
 
 def turns_cut(recall: Recall) -> set[str]:
-    """Ids of the turns that a recall says did not fit."""
+    """Return ids of the turns that a recall says did not fit."""
     return {turn for cut in recall.cut for turn in cut.turns}
 
 
@@ -187,7 +189,7 @@ Key = tuple[str, str]
 
 
 def contents(snapshot: Snapshot) -> tuple[dict[Key, Any], dict[Key, Mapping[str, Any]]]:
-    """Its values and its points by store and key: two snapshots with equal contents hold the same."""
+    """Return its values and its points by store and key: two snapshots with equal contents hold the same."""
     values = {(store, key): value for store, held in snapshot.values.items() for key, value in held.items()}
     points = {(store, name): found for store, held in snapshot.points.items() for name, found in held.items()}
     return values, points

@@ -26,11 +26,11 @@ class NotebookMemory(MemoryBackend):
         self.notes[exchange.turn_ids[0]] = exchange
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """What an agent would be reminded of by this message; the replay shows it at every turn."""
+        """Return what an agent would be reminded of by this message; the replay shows it at every turn."""
         return await self.recall(message.text, top_k, context_tokens)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """The notes that share most words with the question, as many as there is room for."""
+        """Return the notes that share most words with the question, as many as there is room for."""
         asked = words(question)
         scores = {id_: len(asked & words(note.text)) for id_, note in self.notes.items()}
         best = sorted(scores, key=lambda id_: scores[id_], reverse=True)[:top_k]
@@ -50,10 +50,10 @@ class NotebookMemory(MemoryBackend):
         return assemble(hits, order, context_tokens, self.count_tokens)
 
     async def snapshot(self) -> Snapshot:
-        """What the state panel shows: from one snapshot to the next, what changed is worked out."""
+        """Return what the state panel shows: from one snapshot to the next, what changed is worked out."""
         return Snapshot(values={"notebook": {"notes": {id_: note.text for id_, note in self.notes.items()}}})
 
 
 def words(text: str) -> set[str]:
-    """The distinct words of a text."""
+    """Return the distinct words of a text."""
     return set(re.findall(r"\w+", text.lower()))

@@ -46,7 +46,6 @@ from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WORDS, VerbatimMemory, channels_kept, reranked, sentences_in
 from memory_backends.hybrid.workspace import SharedWorkspace, values_of
 from memory_backends.metering import MeteredReranker
-from memory_backends.options import MemoryOptions
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
@@ -54,7 +53,7 @@ from memory_backends.records import (
     PersonalMemoryState,
     SharedWorkspaceState,
 )
-from memory_backends.resources import Resources
+from memory_backends.resources import MemoryOptions, Resources
 from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.retrieval.reranking import RERANKED, with_reranker
 from memory_backends.stores.qdrant import QDRANT, KnowledgeStore, Point, ScoredPoint

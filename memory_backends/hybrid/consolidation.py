@@ -21,8 +21,8 @@ from memory_backends.hybrid.known_facts import KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
 from memory_backends.hybrid.workspace import SharedWorkspace
-from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
+from memory_backends.resources import MemoryOptions
 from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory

@@ -24,7 +24,6 @@ from memory_backends.hybrid.known_hits import (
 )
 from memory_backends.hybrid.passages import TURNS_PER_HIT, Passage, passages_of
 from memory_backends.hybrid.verbatim import RankedTurn
-from memory_backends.options import MemoryOptions
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
@@ -32,6 +31,7 @@ from memory_backends.records import (
     PersonalMemoryState,
     SharedWorkspaceState,
 )
+from memory_backends.resources import MemoryOptions
 from memory_backends.retrieval.rendering import BETWEEN_HITS, assemble
 from memory_backends.stores.qdrant import QDRANT, ScoredPoint
 

@@ -14,8 +14,8 @@ from typing import Any
 from memory_backends.base import BackendError, Clock, Namespace
 from memory_backends.hybrid.candidates import Candidate
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
-from memory_backends.options import DEFAULTS, MemoryOptions
 from memory_backends.records import SharedWorkspaceState, WorkspaceStatus
+from memory_backends.resources import DEFAULTS, MemoryOptions
 from memory_backends.stores.redis import OperatingMemory
 
 MOST_SLOTS = 64

@@ -1,4 +1,4 @@
-"""What models returned, on disk, by model and key: a text is paid for once.
+"""Results of models on disk, by model and key: a text is paid for once.
 
 The file is SQLite in WAL mode: processes may read and write it at the same time. It is a cache and no more: where
 it cannot be used, nothing is found in it and nothing is kept.
@@ -16,7 +16,7 @@ from pathlib import Path
 from memory_backends.private_files import create_private_file, make_private_folder
 
 LOCK_SECONDS = 10
-"""How long to wait for another process that writes."""
+"""Seconds to wait for another process that writes."""
 
 _MOST_KEYS_A_QUERY = 500
 
@@ -34,7 +34,7 @@ class DiskCache:
         self._connection = _opened(path, what)
 
     def read(self, model: str, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values that are there."""
+        """Return the values that are there."""
         found: dict[bytes, bytes] = {}
         if self._unwritten is not None:
             found = {key: self._unwritten[model, key] for key in keys if (model, key) in self._unwritten}
@@ -67,12 +67,12 @@ class DiskCache:
 
 
 def text_key(text: str) -> bytes:
-    """A 16-byte key of a text, also of one that is not valid Unicode."""
+    """Return a 16-byte key of a text, also of one that is not valid Unicode."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _opened(path: Path, what: str) -> sqlite3.Connection | None:
-    """The file, created if missing; None if it cannot be used."""
+    """Return the file, created if missing; None if it cannot be used."""
     try:
         make_private_folder(path.parent)
         create_private_file(path)

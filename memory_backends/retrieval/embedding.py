@@ -30,7 +30,7 @@ TOKENIZER_PATH = Path(__file__).parent / "minilm" / "tokenizer.json"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 MAX_TOKENS = 256
-"""What the model was trained to read of a text; the rest is cut."""
+"""Tokens of a text that the model was trained to read; the rest is cut."""
 
 BATCH_TOKENS = 256
 """Most tokens, padding included, that the model is given at once. More is slower here and takes more memory."""
@@ -97,7 +97,7 @@ class CachedEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> Vector:
@@ -121,7 +121,7 @@ class CachedEmbedder(TextEmbedder):
         return _matrix([known[key] for key in keys], self.dimension)
 
     def at_hand(self, texts: Sequence[str]) -> Vector | None:
-        """Their vectors, if all are remembered: then no thread is needed."""
+        """Return their vectors, if all are remembered: then no thread is needed."""
         keys = [text_key(text) for text in texts]
         with self._lock:
             if any(key not in self._vectors for key in keys):
@@ -152,7 +152,7 @@ class CachedEmbedder(TextEmbedder):
 
 
 async def vectors_of(embedder: TextEmbedder, texts: Sequence[str]) -> Vector:
-    """One row a text; in a thread, unless they are at hand."""
+    """Return one row a text; in a thread, unless they are at hand."""
     known = embedder.at_hand(texts) if isinstance(embedder, CachedEmbedder) else None
     return await asyncio.to_thread(embedder.embed, texts) if known is None else known
 
@@ -245,7 +245,7 @@ class StoredEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> Vector:
@@ -269,7 +269,9 @@ class StoredEmbedder(TextEmbedder):
 
 
 def stored_dimension(path: Path, name: str, text: str) -> int | None:
-    """The length of the vector that the file of a :class:`StoredEmbedder` has of a text; None if it has none."""
+    """Return the length of the vector that the file of a :class:`StoredEmbedder` has of a text; None if it has
+    none.
+    """
     cache = DiskCache(path, _WHAT)
     try:
         (vector,) = cache.read(name, [text_key(text)]).values() or (None,)

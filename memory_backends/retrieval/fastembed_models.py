@@ -33,7 +33,7 @@ class _FastembedModel:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """What fastembed says of it. Raises :class:`BackendError` where it knows no such model."""
+        """Return what fastembed says of it. Raises :class:`BackendError` where it knows no such model."""
         for known in self.made_by.list_supported_models():
             if known["model"].casefold() == self._model_name.casefold():
                 return dict(known)
@@ -60,7 +60,7 @@ class FastembedEmbedder(TextEmbedder):
 
     @cached_property
     def dimension(self) -> int:
-        """As fastembed states it."""
+        """Return the dimension that fastembed states."""
         return int(self._model.facts["dim"])
 
     def embed(self, texts: Sequence[str]) -> Vector:
@@ -81,7 +81,9 @@ class FastembedReranker(TextReranker):
         self.name = self._model.name
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The model's scores. Raises :class:`BackendError` where the model is unknown or cannot be loaded."""
+        """Return the model's scores. Raises :class:`BackendError` where the model is unknown or cannot be
+        loaded.
+        """
         if not self._model.facts or not texts:
             return []
         return [float(score) for score in self._model.loaded().rerank(query, list(texts))]

@@ -47,19 +47,19 @@ _SPANISH_SHARE = 0.15
 
 @lru_cache(maxsize=8192)
 def terms_of(text: str) -> tuple[str, ...]:
-    """The stemmed words of a text without stop words, in order. The stemmer follows the text's language."""
+    """Return the stemmed words of a text without stop words, in order. The stemmer follows the text's language."""
     return terms_in(text, language_of(text))
 
 
 def language_of(text: str) -> Literal["english", "spanish"]:
-    """Which of the two languages a text is in, by its small words."""
+    """Return which of the two languages a text is in, by its small words."""
     words = _WORD.findall(text.casefold())
     spanish = sum(word in _SPANISH_ONLY for word in words) >= max(1, _SPANISH_SHARE * len(words))
     return "spanish" if spanish else "english"
 
 
 def terms_in(part: str, language: Literal["english", "spanish"]) -> tuple[str, ...]:
-    """The same of a part of a text, which is too short to tell its language by itself."""
+    """Return the same of a part of a text, which is too short to tell its language by itself."""
     kept = [word for word in _WORD.findall(part.casefold()) if word not in _STOP_WORDS[language]]
     return tuple(Stemmer.Stemmer(language).stemWords(kept))
 
@@ -84,7 +84,9 @@ class KeywordIndex:
         self._sessions.append(session)
 
     def scores(self, query: str, reach: int) -> Scores:
-        """Each turn's BM25 score, shape ``(turns,)``, read with ``reach`` turns of its session on both sides."""
+        """Return each turn's BM25 score, shape ``(turns,)``, read with ``reach`` turns of its session on both
+        sides.
+        """
         sessions = np.array(self._sessions)
         lengths = together(np.array(self._lengths, dtype=float), sessions, reach)
         return self._bm25(query, lengths, lambda counts: together(counts, sessions, reach))
@@ -105,12 +107,12 @@ class KeywordIndex:
 
 
 def together(values: Scores, sessions: NDArray[np.int_], reach: int) -> Scores:
-    """Each value plus those of its neighbours of the same session, up to ``reach`` places away."""
+    """Return each value plus those of its neighbours of the same session, up to ``reach`` places away."""
     return weighted(values, sessions, [1.0] * reach)
 
 
 def weighted(values: Scores, sessions: NDArray[np.int_], weights: Sequence[float]) -> Scores:
-    """Each value plus those of its neighbours of the same session, times the weight of their distance."""
+    """Return each value plus those of its neighbours of the same session, times the weight of their distance."""
     total = values.astype(float)
     for distance, weight in enumerate(weights, start=1):
         same = sessions[distance:] == sessions[:-distance]

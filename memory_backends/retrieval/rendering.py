@@ -1,4 +1,4 @@
-"""How memory is rendered in a context: one form for all backends.
+"""Rendering of memory in a context: one form for all backends.
 
 Messages with a known date follow a heading line with that date, one line a message:
 
@@ -39,14 +39,14 @@ def date_heading(moment: datetime) -> str:
 
 
 def under_date(text: str, said_at: datetime | None) -> str:
-    """The text under its heading line; unchanged if it has no date."""
+    """Return the text under its heading line; unchanged if it has no date."""
     return text if said_at is None else f"{date_heading(said_at)}\n{text}"
 
 
 def assemble(
     hits: Sequence[Hit], turn_numbers: Mapping[str, int], context_tokens: int, count_tokens: TokenCounter
 ) -> Recall:
-    """A context of at most ``context_tokens`` tokens from hits in rank order.
+    """Return a context of at most ``context_tokens`` tokens from hits in rank order.
 
     Whole hits are taken, best first; one that does not fit is left out (``in_prompt`` False, and named in the
     cut) and smaller ones after it may still fit. The context has them in the order of ``turn_numbers`` (hit
@@ -75,7 +75,7 @@ def assemble(
 
 
 def _cuts(left_out: Sequence[Hit]) -> tuple[Cut, ...]:
-    """One cut a place."""
+    """Return one cut a place."""
     places = dict.fromkeys(hit.place for hit in left_out)
     return tuple(
         Cut(

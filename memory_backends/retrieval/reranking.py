@@ -26,7 +26,7 @@ _LOCKS = 64
 
 
 async def best_first(reranker: TextReranker, query: str, texts: Sequence[str]) -> list[tuple[int, ChannelScore]]:
-    """The places of the texts by their scores, best first; of two equal ones the earlier first."""
+    """Return the places of the texts by their scores, best first; of two equal ones the earlier first."""
     if not texts:
         return []
     scores = [round(score, 6) for score in await asyncio.to_thread(reranker.score, query, texts)]
@@ -35,7 +35,7 @@ async def best_first(reranker: TextReranker, query: str, texts: Sequence[str]) -
 
 
 def with_reranker(description: MemoryDescription) -> MemoryDescription:
-    """The description of a memory that has a reranker as one more channel."""
+    """Return the description of a memory that has a reranker as one more channel."""
     return description.model_copy(update={"channels": {**description.channels, CHANNEL: _WORDS}})
 
 
@@ -53,7 +53,7 @@ class StoredReranker(TextReranker):
         self._locks = [threading.Lock() for _ in range(_LOCKS)]
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score a text; errors are the inner reranker's."""
+        """Return one score a text; errors are the inner reranker's."""
         asked = text_key(query)
         keys = [asked + text_key(text) for text in texts]
         with self._locks[asked[0] % _LOCKS]:

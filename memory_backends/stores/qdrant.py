@@ -103,7 +103,7 @@ class KnowledgeStore:
     async def open_collection(self, name: str) -> None:
         """Create the collection where it is missing; remove what an earlier attempt left under this namespace."""
         if self._client is None:
-            self._client = await asyncio.to_thread(self._connection.bare_client)
+            self._client = await asyncio.to_thread(self._connection.client)
         with self._noted_failure("create_collection", name):
             await self._sweep(lambda client: self._create(client, name))
         left = await self.dump(name)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from memory_backends.addresses import parse_address
 from memory_backends.base import StoreAddressError, StoreUnavailableError
-from memory_backends.stores.qdrant_import import embedded_client
 from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, with_retry
 
 if TYPE_CHECKING:
@@ -73,10 +72,6 @@ class QdrantConnection:
                     url=self._url, api_key=self._api_key, timeout=REPLY_SECONDS, check_compatibility=False
                 )
         return self._shared
-
-    def bare_client(self) -> QdrantClient:
-        """The same without what :meth:`client` wraps an embedded store in, for servers and for inference."""
-        return self.client() if self.is_shared else cast("QdrantClient", embedded_client())
 
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers and accepts the key."""

@@ -115,7 +115,6 @@ def main(path: Path, conversation_id: str) -> dict[str, float]:
     figures["load_ms"] = round((perf_counter() - started) * 1000, 1)
     figures["load_cpu_ms"] = round((process_time() - started_cpu) * 1000, 1)
     gc.collect()
-    gc.freeze()
     figures["loaded_mb"] = round(memory() - empty, 1)
     last = timeline.last_turn
     look_at(timeline, 1)

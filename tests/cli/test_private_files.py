@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memory_backends.retrieval.disk_cache import DiskCache
-from memreplay.llm.kept_counts import KeptCounts
 from memreplay.llm.model import Reply
+from memreplay.llm.tokens import KeptCounts
 from memreplay.paths import demo_recording
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.branches import opened_for_branches

@@ -1,4 +1,4 @@
-"""The guides show commands that work, and options that exist; the README's tables and layers are up to date."""
+"""The guides show commands that work, and options that exist; the tables of options and layers are up to date."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from tests.conftest import REPOSITORY
 GUIDES = (
     "README.md",
     "CONTRIBUTING.md",
+    "app/README.md",
     "datasets/README.md",
     "memory_backends/README.md",
     "recordings/README.md",
     "recordings/SHARING.md",
     "tests/README.md",
 )
-README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+REFERENCE = (REPOSITORY / "app" / "README.md").read_text(encoding="utf-8")
 NEEDS_A_SERVER = re.compile(r"openai/|://")
 COMMAND = re.compile(r"^\$ memreplay (.*)$", re.MULTILINE)
 SAVED_FILE = re.compile(r"^Save this as `([\w.]+)`:\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -96,7 +97,7 @@ def test_every_relative_link_leads_somewhere() -> None:
 
 
 def option_table() -> str:
-    """The README's table of options, as the command line declares them."""
+    """Return the table of options, as the command line declares them."""
     rows = ["| option | meaning | default |", "| --- | --- | --- |"]
     for option in typer.main.get_command(cli).params:
         name, metavar, text = option.opts[0], getattr(option, "metavar", None), getattr(option, "help", None)
@@ -110,13 +111,13 @@ def option_table() -> str:
 
 
 def test_the_table_of_options_matches_the_command_line() -> None:
-    assert option_table() in README, f"replace the table in README.md by:\n{option_table()}"
+    assert option_table() in REFERENCE, f"replace the table in app/README.md by:\n{option_table()}"
 
 
 def test_the_architecture_lists_the_layers_that_are_checked() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     (layers,) = (c["layers"] for c in project["tool"]["importlinter"]["contracts"] if c["type"] == "layers")
-    picture = re.search(r"^## Architecture\n.*?```text\n(.*?)```", README, re.MULTILINE | re.DOTALL)
+    picture = re.search(r"^## Architecture\n.*?```text\n(.*?)```", REFERENCE, re.MULTILINE | re.DOTALL)
     assert picture is not None
     shown = [re.split(r"  +", line)[0] for line in picture[1].splitlines()]
     assert shown == [layer.replace("| memreplay.", "| ") for layer in layers]

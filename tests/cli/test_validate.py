@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.conversations.design_rules import TAGS
 from memreplay.conversations.registry import named_files
+from memreplay.conversations.rules.design_rules import TAGS
 from memreplay.paths import datasets_folder
 from tests.cli.broken_files import BROKEN
 from tests.cli.conftest import RunCli

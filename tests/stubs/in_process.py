@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -17,15 +16,12 @@ from tests.stubs.own_machine import set_up
 
 def exit_code(*arguments: object) -> int:
     """Run ``memreplay`` with these arguments, here and now; what it prints is printed."""
-    collecting = gc.get_threshold()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["memreplay", *map(str, arguments)])
         try:
             main()
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else 1
-        finally:
-            gc.set_threshold(*collecting)
     return 0
 
 

@@ -5,7 +5,6 @@ A helper process imports everything and then forks a child for each run requeste
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import resource
@@ -185,7 +184,6 @@ def _child(order: dict[str, Any]) -> None:
 
 
 def _serve() -> None:
-    gc.disable()
     for name in _SLOW_TO_IMPORT:
         import_module(name)
     from memory_backends.hybrid.candidates import candidates_of
@@ -200,9 +198,6 @@ def _serve() -> None:
     # The patterns of hybrid's rules, which take over a second to compile, are compiled when a text may match them.
     for exchange in exchanges_of(next(load(["identity-01"]))):
         candidates_of(exchange)
-    # A child looks for garbage among what it has made itself.
-    gc.freeze()
-    gc.enable()
     for line in sys.stdin:
         order = json.loads(line)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,14 +51,6 @@ def _every_key_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
 def _leaving_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a slow machine too memories are closed, and not left after the second that a person would wait."""
     monkeypatch.setattr("memreplay.tui.live._LONGEST_WAIT_TO_LEAVE", LONGEST)
-
-
-@pytest.fixture(autouse=True)
-def _garbage_of_other_tests_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening a replay goes through all objects of the process: here it is full of what others have loaded."""
-    idle = {"collect": lambda: 0, "freeze": lambda: None, "unfreeze": lambda: None}
-    of_a_replay = SimpleNamespace(get_threshold=gc.get_threshold, set_threshold=gc.set_threshold, **idle)
-    monkeypatch.setattr("memreplay.tui.terminal.gc", of_a_replay)
 
 
 @pytest.fixture

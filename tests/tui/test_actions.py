@@ -11,6 +11,7 @@ import pytest
 from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
+from memreplay.drafting.review import ReviewScreen
 from memreplay.tui.actions import ACTIONS, PLACES, Action, Place, actions_of
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.controllers.questions import AskScreen
@@ -23,7 +24,6 @@ from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
-from memreplay.tui.screens.review import ReviewScreen
 from memreplay.tui.screens.run import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen

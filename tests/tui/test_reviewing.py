@@ -11,11 +11,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from memreplay.conversations.drafts import DraftBook, DraftedPart, DraftedQuestion, Quote
 from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.drafting.drafts import DraftBook, DraftedPart, DraftedQuestion, Quote
+from memreplay.drafting.review import ReviewApp
 from memreplay.tui.launch import ThemeChoice
 from memreplay.tui.screens.dialogs import TypingScreen
-from memreplay.tui.screens.review import ReviewApp
 from memreplay.tui.widgets.lines_view import LinesView
 
 HOSTILE = "[bold]\x1b[2JTilda[/bold]"

@@ -16,11 +16,15 @@ from rich.text import Text
 from memreplay.cli.draft import draft
 from memreplay.cli.options import COMMAND_OPTIONS, setting_option
 from memreplay.cli.reading_progress import read_conversations, show_reading_progress
-from memreplay.conversations.conversion import log_format
-from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
-from memreplay.conversations.export import as_test_conversation_text, conversation_schema_text, lost_in_export
+from memreplay.conversations.export import (
+    as_test_conversation_text,
+    conversation_schema_text,
+    log_format,
+    lost_in_export,
+)
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import DatasetEntry, load, shipped_datasets
+from memreplay.conversations.rules.coverage import Cell, Coverage, CoverageTable, coverage_of
 from memreplay.dataset_interfaces.definitions import Benchmark, save_definitions
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset, shipped_dataset

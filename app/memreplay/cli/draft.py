@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from memreplay.batch.drafting import Drafting, summary
 from memreplay.batch.estimate import print_estimate
 from memreplay.cli.options import GivenSettings, takes_settings
 from memreplay.cli.reading_progress import read_conversations
 from memreplay.cli.why import exit_code_of
-from memreplay.conversations.drafts import ANSWER_IN_OTHER_WORDS, CHARACTERS_OF_A_PART, DraftBook
 from memreplay.conversations.export import as_test_conversation_text, lost_in_export
+from memreplay.drafting.drafts import ANSWER_IN_OTHER_WORDS, CHARACTERS_OF_A_PART, DraftBook
+from memreplay.drafting.run import Drafting, summary
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, UsageError
 from memreplay.files import read_text, refuse_unusable_output, write_whole
 from memreplay.numbers import counted
@@ -74,8 +74,8 @@ def draft(
     if accept is not None:
         _accept(book, accept)
     elif code == 0 and not later and book.with_decision("open") and _has_terminal():
+        from memreplay.drafting import run_review
         from memreplay.paths import theme_file
-        from memreplay.tui import run_review
         from memreplay.tui.launch import ThemeChoice
 
         code = run_review(book, settings.keys, ThemeChoice(settings.theme, theme_file()))

@@ -17,7 +17,7 @@ from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Ou
 from memreplay.errors import RecordingError, UsageError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
-from memreplay.recording.scores import store_scores
+from memreplay.recording.run_rows import store_scores
 from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
 

@@ -23,12 +23,12 @@ class MessageEdit(Frozen):
 
     @property
     def inserts(self) -> bool:
-        """Whether it adds a message after the turn."""
+        """Return whether it adds a message after the turn."""
         return self.role is not None
 
 
 def edited_conversation(conversation: Conversation, at: int, edits: Sequence[MessageEdit]) -> Conversation:
-    """The conversation after these edits; the first ``at`` turns stay as they are.
+    """Return the conversation after these edits; the first ``at`` turns stay as they are.
 
     Raises:
         UsageError: an edit is not of a later turn.
@@ -55,7 +55,7 @@ def edited_conversation(conversation: Conversation, at: int, edits: Sequence[Mes
 
 
 def _replaced(turn: Turn, edits: Sequence[MessageEdit]) -> list[Turn]:
-    """The turn with the last text that is given to it; nothing if it is dropped."""
+    """Return the turn with the last text that is given to it; nothing if it is dropped."""
     if not edits:
         return [turn]
     text = edits[-1].text
@@ -63,7 +63,7 @@ def _replaced(turn: Turn, edits: Sequence[MessageEdit]) -> list[Turn]:
 
 
 def _inserted(conversation: Conversation, before: Turn, edit: MessageEdit, taken: set[str]) -> Turn:
-    """A new turn in the session of the one before it, with an id of its own."""
+    """Return a new turn in the session of the one before it, with an id of its own."""
     number = 1
     while (id_ := f"{before.id}+{number}") in taken:
         number += 1

@@ -36,7 +36,7 @@ class NestingGuard:
         self._escape = b""
 
     def too_deep(self, data: bytes) -> bool:
-        """Whether the next chunk nests deeper than :data:`DEEPEST`."""
+        """Return whether the next chunk nests deeper than :data:`DEEPEST`."""
         data = self._escape + data
         self._escape = b"\\" if (len(data) - len(data.rstrip(b"\\"))) % 2 else b""
         piece = data[: len(data) - len(self._escape)]
@@ -50,7 +50,7 @@ class NestingGuard:
 
 
 def _quotes(data: bytes) -> int:
-    """The number of unescaped quotes."""
+    """Return the number of unescaped quotes."""
     unambiguous = data.replace(b"\\\\", b"")
     return unambiguous.count(b'"') - unambiguous.count(b'\\"')
 
@@ -156,7 +156,8 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def duplicate_keys(path: Path) -> list[DatasetError]:
-    """An error for each key that occurs twice in its object, in a file that can be parsed and is not too large.
+    """Return an error for each key that occurs twice in its object, in a file that can be parsed and is not too
+    large.
 
     JSON parsers silently drop all values of a duplicate key but the last.
     """
@@ -266,7 +267,7 @@ class DatasetFile:
 
     @property
     def dataset(self) -> str:
-        """The dataset's id: the file's stem."""
+        """Return the dataset's id: the file's stem."""
         return self.path.stem
 
     @property
@@ -274,14 +275,14 @@ class DatasetFile:
         return self.container == "object"
 
     def values(self, callbacks: LoadCallbacks) -> Entries:
-        """The values of a JSON array or of JSON Lines; or the one value of the file."""
+        """Return the values of a JSON array or of JSON Lines; or the one value of the file."""
         if self.is_one_object:
             yield Place(self.path), read_json(self.path)
         else:
             yield from self.entries(callbacks)
 
     def entries(self, callbacks: LoadCallbacks) -> Entries:
-        """The values of a JSON array or of JSON Lines. A duplicate key is an error."""
+        """Return the values of a JSON array or of JSON Lines. A duplicate key is an error."""
         if self.container == "array":
             for error in duplicate_keys(self.path):
                 callbacks.on_error(error)

@@ -1,4 +1,4 @@
-"""What is replayed: a conversation of turns in sessions, and the questions about it."""
+"""Conversations of turns in sessions, and the questions about them."""
 
 from __future__ import annotations
 
@@ -123,17 +123,17 @@ class Conversation(Frozen):
         return {turn.id: turn for turn in self.turns}
 
     def date_of(self, turn: Turn) -> datetime | None:
-        """The date of the turn's session."""
+        """Return the date of the turn's session."""
         session = self.sessions_by_number.get(turn.session)
         return session.date if session else None
 
     def label_of(self, turn: Turn) -> str:
-        """The label of the turn in a log: the speaker's name, else ``User`` or ``AI``."""
+        """Return the label of the turn in a log: the speaker's name, else ``User`` or ``AI``."""
         return turn.speaker or {"user": "User", "assistant": "AI", "other": "Other"}[turn.role]
 
 
 def message_of(conversation: Conversation, turn: Turn) -> Message:
-    """What the user or the assistant says as a message, with its label and the date of its session."""
+    """Return what the user or the assistant says as a message, with its label and the date of its session."""
     assert turn.role != "other"
     return Message(
         turn_id=turn.id,

@@ -22,7 +22,7 @@ MARKS: dict[str, Mark] = {
 
 
 class OptionStyle(Frozen):
-    """How far the style of the options reveals the answers of one dataset.
+    """The share of a dataset's answers that the style of its options reveals.
 
     ``odd_one_out`` counts the questions with an odd one out, ``leaks`` those in which it is correct, and
     ``leaks_by`` these by mark. ``blind_guesser`` is the expected accuracy of choosing the odd one out, or else the
@@ -39,7 +39,7 @@ class OptionStyle(Frozen):
 
 
 def option_style(questions: Iterable[Question]) -> OptionStyle | None:
-    """The style of all multiple-choice questions; None if there are none."""
+    """Return the style of all multiple-choice questions; None if there are none."""
     several = (question for question in questions if len(question.choices) > 1)
     choices = [(q.choices, q.correct_index) for q in several if q.correct_index is not None]
     if not choices:
@@ -57,7 +57,7 @@ def option_style(questions: Iterable[Question]) -> OptionStyle | None:
 
 
 def odd_ones_out(options: Sequence[str]) -> dict[str, int]:
-    """By mark, the only option that has it or lacks it. With two options there is no odd one out."""
+    """Return, by mark, the only option that has it or lacks it. With two options there is no odd one out."""
     found: dict[str, int] = {}
     for name, mark in MARKS.items():
         marked = [mark(option) for option in options]
@@ -68,7 +68,7 @@ def odd_ones_out(options: Sequence[str]) -> dict[str, int]:
 
 
 def blind_guess(options: Sequence[str]) -> frozenset[int]:
-    """The options among which the blind guesser chooses at random."""
+    """Return the options among which the blind guesser chooses at random."""
     odd = frozenset(odd_ones_out(options).values())
     if len(odd) == 1:
         return odd

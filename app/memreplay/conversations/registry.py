@@ -45,12 +45,12 @@ class DatasetEntry:
 
 
 def shipped_datasets() -> list[DatasetEntry]:
-    """The datasets in the datasets folder, sorted by id. Reads only the beginning of large files."""
+    """Return the datasets in the datasets folder, sorted by id. Reads only the beginning of large files."""
     return sorted(map(_entry, _dataset_files(datasets_folder())), key=lambda entry: entry.id)
 
 
 def default_datasets() -> list[DatasetEntry]:
-    """The datasets that are run if none is named: the shipped ones, without the long histories.
+    """Return the datasets that are run if none is named: the shipped ones, without the long histories.
 
     These take many times as long as all the others together; they are run as ``long-*``.
     """
@@ -81,7 +81,7 @@ def load(
 
 
 def named_files(specs: Sequence[str]) -> list[Path]:
-    """The files that the specs name, without duplicates; without a spec, :func:`default_datasets`.
+    """Return the files that the specs name, without duplicates; without a spec, :func:`default_datasets`.
 
     Raises:
         UsageError: a spec matches nothing.
@@ -147,7 +147,8 @@ def _paths_of(spec: str) -> list[Path]:
 
 @cache
 def standard_input() -> Path:
-    """What stands on standard input, as a file: formats are recognised by a first reading, and loaded by a second.
+    """Return what stands on standard input, as a file: formats are recognised by a first reading, and loaded by a
+    second.
 
     Raises:
         UsageError: standard input is a terminal.

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memreplay.conversations.design_rules import (
+from memreplay.conversations.formats import Format, detect_format, test_conversation
+from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.rules.design_rules import (
+    Draft,
     Errors,
     Rule,
     answer_errors,
@@ -16,11 +19,9 @@ from memreplay.conversations.design_rules import (
     metadata_errors,
     name_errors,
     question_errors,
+    read_draft,
     shape_errors,
 )
-from memreplay.conversations.draft import Draft, read_draft
-from memreplay.conversations.formats import Format, detect_format, test_conversation
-from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.validation_errors import SILENT, ErrorCollector, LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
 from memreplay.text import normalised
@@ -42,13 +43,13 @@ class _Text:
     words: tuple[str, ...]
 
     def shingles(self) -> Iterator[tuple[int, _Shingle]]:
-        """All runs that are one word too long to be shared, each with the index of its first word."""
+        """Return all runs that are one word too long to be shared, each with the index of its first word."""
         length = LONGEST_SHARED_RUN + 1
         return ((start, self.words[start : start + length]) for start in range(len(self.words) - length + 1))
 
 
 def wording_errors(drafts: Sequence[Draft]) -> Errors:
-    """Ids, openings and runs of words that two conversations share; reported at the later conversation."""
+    """Return ids, openings and runs of words that two conversations share; reported at the later conversation."""
     yield from _shared_ids(drafts)
     yield from _shared_openings(drafts)
     yield from _shared_runs(drafts)
@@ -78,7 +79,7 @@ def _shared_openings(drafts: Sequence[Draft]) -> Errors:
 
 
 def _shared_runs(drafts: Sequence[Draft]) -> Errors:
-    """One error per pair of texts, for the whole length of the first run that both contain."""
+    """Return one error per pair of texts, for the whole length of the first run that both contain."""
     index: dict[_Shingle, tuple[_Text, int]] = {}
     for number, draft in enumerate(drafts):
         for text in _texts(draft, number):
@@ -175,7 +176,7 @@ def errors_in_files(
 def _errors_of_published(
     known_format: Format, file: DatasetFile, tally: Tally, callbacks: LoadCallbacks
 ) -> Iterator[DatasetError]:
-    """The errors that the loader finds; it continues after each of them."""
+    """Yield the errors that the loader finds; it continues after each of them."""
     errors = ErrorCollector()
     for conversation in known_format.load(file, replace(callbacks, on_error=errors.add), None):
         tally.conversations += 1

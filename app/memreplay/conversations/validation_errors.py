@@ -28,7 +28,7 @@ class Place:
     steps: tuple[str | int, ...] = ()
 
     def at(self, *steps: str | int) -> Place:
-        """A place below this one."""
+        """Return a place below this one."""
         return replace(self, steps=self.steps + steps)
 
     @property
@@ -52,7 +52,7 @@ class DatasetErrors(DatasetError):
 
 
 def individual_errors(error: DatasetError) -> tuple[DatasetError, ...]:
-    """The errors that a :class:`DatasetErrors` holds, or the error itself."""
+    """Return the errors that a :class:`DatasetErrors` holds, or the error itself."""
     return error.errors if isinstance(error, DatasetErrors) else (error,)
 
 
@@ -77,7 +77,7 @@ class ErrorCollector(list[DatasetError]):
 
 
 def shown(value: object) -> str:
-    """A value as JSON would show it, shortened to fit into a sentence."""
+    """Return a value as JSON would show it, shortened to fit into a sentence."""
     match value:
         case None:
             return "null"
@@ -176,7 +176,7 @@ def ignore_error(_: DatasetError) -> None:
 
 @dataclass(frozen=True)
 class LoadCallbacks:
-    """Who is notified while a file is loaded.
+    """Functions that are called while a file is loaded.
 
     ``on_warning`` receives problems that do not stop the file from loading, ``on_repair`` malformed evidence that
     was corrected. ``on_error`` either raises the error, or records it; then the loader continues with the next

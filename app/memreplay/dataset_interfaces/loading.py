@@ -1,27 +1,23 @@
 """Load datasets from Python files. A file is code: it runs only if the user names it.
 
-The folder of a file becomes a package with a private, unique name, so that two folders may contain modules of the
-same name, and instances can be pickled. Plain imports of sibling modules (``import helper``) are compiled to
-imports from that package. Other imports are left alone: neither a sibling nor a subfolder is visible to installed
-packages.
+The folder of a file becomes a package with a private, unique name: ``from .helper import …`` finds the file beside
+it, two folders may contain modules of the same name, and instances can be pickled. The folder is never on
+``sys.path``, so none of its modules hides an installed one.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
-from dis import opmap
-from importlib.machinery import FileFinder, ModuleSpec, SourceFileLoader
-from importlib.util import module_from_spec
+from importlib.machinery import ModuleSpec
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from threading import current_thread, main_thread
-from types import CodeType, ModuleType
+from threading import RLock
+from types import ModuleType
 from typing import Any
 
 from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample, dataset_key
@@ -30,74 +26,35 @@ from memreplay.llm.rate_limiter import StoppedError
 from memreplay.paths import datasets_folder
 
 _PREFIX = "_memreplay_datasets_"
+_loading = RLock()
 
 
 def load_file(path: Path) -> ModuleType:
     """Import a Python file; later calls return the same module. Raises whatever its code raises."""
     path = path.resolve()
-    return importlib.import_module(f"{_package_of(path.parent)}.{path.stem}")
+    with _loading:
+        name = f"{_package_of(path.parent)}.{path.stem}"
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = sys.modules[name] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
 
 
 def _package_of(folder: Path) -> str:
+    """Return the name of the folder's package."""
     name = _PREFIX + hashlib.sha256(str(folder).encode()).hexdigest()[:16]
     if name not in sys.modules:
         spec = ModuleSpec(name, None, is_package=True)
         spec.submodule_search_locations = [str(folder)]
-        sys.modules.setdefault(name, module_from_spec(spec))
-    if _SiblingFinder not in sys.meta_path:
-        sys.meta_path.insert(0, _SiblingFinder)
+        sys.modules[name] = module_from_spec(spec)
     return name
-
-
-class _SiblingFinder:
-    """Finds the modules of the private packages, and nothing else."""
-
-    @staticmethod
-    def find_spec(
-        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if not name.startswith(_PREFIX) or not path:
-            return None
-        # A new finder sees files that were written since the last import.
-        return FileFinder(path[0], (_SiblingLoader, [".py"])).find_spec(name)
-
-
-class _SiblingLoader(SourceFileLoader):
-    """Compiles plain imports so that they find siblings first. Writes no bytecode to the user's folder."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        package = fullname.partition(".")[0]
-        tree = ast.parse(self.get_data(path), path)
-        _SiblingImports(package, Path(sys.modules[package].__path__[0])).visit(tree)
-        return compile(ast.fix_missing_locations(tree), path, "exec", dont_inherit=True)
-
-
-class _SiblingImports(ast.NodeTransformer):
-    """Turns absolute imports of sibling modules into imports from their private package.
-
-    The standard library takes precedence over a sibling of the same name.
-    """
-
-    def __init__(self, package: str, folder: Path) -> None:
-        self._package, self._folder = package, folder
-
-    def visit_Import(self, node: ast.Import) -> list[ast.stmt]:
-        return [ast.copy_location(self._import(alias), node) for alias in node.names]
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
-        if not node.level and node.module and self._is_sibling(node.module):
-            node.module = f"{self._package}.{node.module}"
-        return node
-
-    def _import(self, alias: ast.alias) -> ast.stmt:
-        if self._is_sibling(alias.name):
-            return ast.ImportFrom(self._package, [alias], level=0)
-        return ast.Import([alias])
-
-    def _is_sibling(self, name: str) -> bool:
-        is_plain = name.isidentifier() and name not in sys.stdlib_module_names
-        return is_plain and (self._folder / f"{name}.py").is_file()
 
 
 @contextmanager
@@ -109,22 +66,10 @@ def reporting_as_usage_error(what_cannot_be: str) -> Iterator[None]:
     """
     try:
         yield
-    except (MemreplayError, StoppedError):
+    except (MemreplayError, StoppedError, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if is_ctrl_c(error):
-            raise
         raise UsageError(f"{what_cannot_be} ({problem_of(error)})") from error
-
-
-def is_ctrl_c(error: BaseException) -> bool:
-    """Whether this is the user's Ctrl-C: raised in the main thread, and by no ``raise`` of the dataset's code."""
-    if not isinstance(error, KeyboardInterrupt) or current_thread() is not main_thread():
-        return False
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace is None or trace.tb_frame.f_code.co_code[trace.tb_lasti] != opmap["RAISE_VARARGS"]
 
 
 def problem_of(error: BaseException) -> str:
@@ -196,7 +141,14 @@ def load_dataset_class(named: str) -> DatasetClass:
     if not path.is_file():
         raise UsageError(f"{path}: no such file; name a Python dataset as path.py:Class")
     with reporting_as_usage_error(f"{path}: its code cannot be run"):
-        module = load_file(path)
+        try:
+            module = load_file(path)
+        except ModuleNotFoundError as error:
+            if error.name and (path.parent / f"{error.name}.py").is_file():
+                raise UsageError(
+                    f"{path}: {error.name}.py lies beside it; write: from . import {error.name}"
+                ) from error
+            raise
     classes = _classes_in(module)
     names = [class_name] if class_name else _choices(classes)
     if class_name and class_name not in classes:

@@ -24,7 +24,7 @@ from memreplay.dataset_interfaces.dataset import RunConfig, TestExample
 from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
 from memreplay.dataset_interfaces.filler import TriviaFiller, shipped_trivia
 from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
-from memreplay.dataset_interfaces.loading import is_ctrl_c, problem_of
+from memreplay.dataset_interfaces.loading import problem_of
 from memreplay.dataset_interfaces.master_log import (
     EventSink,
     EventType,
@@ -277,11 +277,9 @@ class Scheduler:
             return act()
         except Ungraded as error:
             test.give_up(str(error))
-        except (MemreplayError, StoppedError):
+        except (MemreplayError, StoppedError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            if is_ctrl_c(error):
-                raise
             test.give_up(f"The dataset's code failed ({problem_of(error)})")
         return None
 

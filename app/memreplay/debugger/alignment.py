@@ -12,7 +12,7 @@ from memreplay.timeline.timeline import Timeline
 
 
 def turns_in_both(left: Conversation, right: Conversation) -> int:
-    """How many turns two conversations have in common: same speaker, same text, in the same order.
+    """Return how many turns two conversations have in common: same speaker, same text, in the same order.
 
     Of equal turns the first goes with the first, the second with the second, and so on.
     """
@@ -34,7 +34,7 @@ _WALL_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)
 
 
 def diverges_at(trunk: Timeline, branch: Timeline, backend: str) -> int | None:
-    """The first turn at which a memory wrote something else than in the other run; None if there is none.
+    """Return the first turn at which a memory wrote something else than in the other run; None if there is none.
 
     Turns that an unfinished run has not played are not compared.
     """
@@ -51,7 +51,9 @@ def _written(timeline: Timeline, backend: str, turn: int) -> list[str]:
 
 
 def _without_times(operation: MemoryOperation) -> str:
-    """An operation as text. Two writes within a millisecond leave a time as it was, without a step that sets it."""
+    """Return an operation as text. Two writes within a millisecond leave a time as it was, without a step that
+    sets it.
+    """
     if isinstance(operation.change, PatchChange):
         steps = tuple(step for step in operation.change.steps if not _WALL_CLOCK.fullmatch(str(step.value)))
         change = operation.change.model_copy(update={"steps": steps})

@@ -13,14 +13,12 @@ from memreplay.grading import Outcome
 from memreplay.grading.equivalence import contains
 from memreplay.scoring.equal_tokens import piece_of
 from memreplay.scoring.holding import Answerable
-from memreplay.scoring.stored import StoredMemory
-from memreplay.scoring.stored_items import Item
-from memreplay.timeline.ledger import Ledger, LedgerEntry
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.scoring.stored import Item, StoredMemory
+from memreplay.timeline.timeline import Answer, Ledger, LedgerEntry, Timeline
 
 
 def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: int) -> LedgerEntry | None:
-    """The most relevant decision, up to a position, on candidates from a turn; None if there is none.
+    """Return the most relevant decision, up to a position, on candidates from a turn; None if there is none.
 
     Candidates that contain the expected answer come first, then dropped ones before kept ones, then the highest
     score.
@@ -36,14 +34,14 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
 
 
 Reach = Literal["in_prompt", "cut", "missed", "not_found"]
-"""How far a turn got in one read path: into the prompt, retrieved but cut for lack of room, ranked below the cut,
-or not among the recorded candidates."""
+"""The stage that a turn reached in one read path: into the prompt, retrieved but cut for lack of room, ranked below
+the cut, or not among the recorded candidates."""
 
 Form = Literal["verbatim", "distilled"]
 
 
 class RetrievalOutcome(Frozen):
-    """What one read path did with the turn.
+    """The outcome of one read path for the turn.
 
     ``rank`` is the 1-based rank over all channels, None if it was not found; ``channels`` has its rank and score in
     each. ``form`` says whether its verbatim text or a distilled one was found.
@@ -60,7 +58,9 @@ class RetrievalOutcome(Frozen):
 def retrieval_outcome(
     position: int, turn_id: str, hits: Sequence[Hit], missed: Sequence[Hit], cut: Iterable[str]
 ) -> RetrievalOutcome:
-    """What a read path did with a turn: the best result of its verbatim text, else of a text distilled from it."""
+    """Return what a read path did with a turn: the best result of its verbatim text, else of a text distilled from
+    it.
+    """
     ranked = [
         *(("in_prompt" if hit.in_prompt else "cut", hit) for hit in hits if _names(hit, turn_id)),
         *(("missed", hit) for hit in missed if _names(hit, turn_id)),
@@ -156,13 +156,13 @@ class Biography(Frozen):
 
     @property
     def written_at(self) -> int | None:
-        """The first position at which it was stored verbatim, else in any form; None for never."""
+        """Return the first position at which it was stored verbatim, else in any form; None for never."""
         verbatim = [stored.turn for stored in self.stored if stored.form == "verbatim"]
         return min(verbatim or [stored.turn for stored in self.stored], default=None)
 
 
 def memory_at_last(timeline: Timeline, backend: str) -> StoredMemory:
-    """What a memory held after all that was played. Takes seconds in a long conversation."""
+    """Return what a memory held after all that was played. Takes seconds in a long conversation."""
     memory = StoredMemory(timeline.kept_until(backend, timeline.reached))
     memory.name_sources(backend, timeline.answers())
     return memory
@@ -171,7 +171,7 @@ def memory_at_last(timeline: Timeline, backend: str) -> StoredMemory:
 def biography(
     timeline: Timeline, retrievals: RetrievalIndex, backend: str, turn: Turn, memory: StoredMemory | None = None
 ) -> Biography:
-    """The biography of a turn in one memory, as far as the conversation was played.
+    """Return the biography of a turn in one memory, as far as the conversation was played.
 
     ``memory`` is what :func:`memory_at_last` returns, for a caller that keeps it.
     """
@@ -206,7 +206,7 @@ def biographies(
     question: Question,
     memory: StoredMemory | None = None,
 ) -> tuple[Biography, ...]:
-    """The biographies of all evidence turns of a question, in their order in the conversation."""
+    """Return the biographies of all evidence turns of a question, in their order in the conversation."""
     held = memory or memory_at_last(timeline, backend)
     known = timeline.conversation.turns_by_id
     turns = sorted((known[turn] for turn in set(question.evidence) if turn in known), key=lambda turn: turn.number)
@@ -214,7 +214,7 @@ def biographies(
 
 
 def answerable_from(conversation: Conversation, memory: StoredMemory, question: Question) -> int | None:
-    """The first position at which what is stored holds the answer of a question; None for never."""
+    """Return the first position at which what is stored holds the answer of a question; None for never."""
     answerable = Answerable(question, conversation.turns_by_id)
     evidence = frozenset(question.evidence)
     parts = [
@@ -236,7 +236,7 @@ def answerable_from(conversation: Conversation, memory: StoredMemory, question: 
 
 
 def _stored(conversation: Conversation, memory: StoredMemory, turn: Turn) -> list[StoredItem]:
-    """What was stored of a turn: the items that come from it, and those that hold its part of an answer."""
+    """Return what was stored of a turn: the items that come from it, and those that hold its part of an answer."""
     asked = [
         Answerable(question, conversation.turns_by_id)
         for question in conversation.questions
@@ -282,7 +282,7 @@ def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]
 
 
 def _about(answer: Answer, turn_id: str, answerable: Answerable) -> AskedAbout:
-    """Of the texts made from the turn only those count that say what the question needs of it."""
+    """Return the texts made from the turn that say what the question needs of it."""
     asked = answer.asked
     hits = [hit for hit in asked.hits if turn_id in hit.turns or answerable.part_held_by(turn_id, [piece_of(hit)])]
     cut = (turn for part in asked.cut for turn in part.turns)

@@ -40,12 +40,12 @@ class HeldItem(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What identifies it in its memory."""
+        """Return what identifies it in its memory."""
         return self.place, self.id
 
 
 class PointDetails(NamedTuple):
-    """What a point says.
+    """The content of a point, for display.
 
     ``sources`` are the turns that it names, else those that caused its last write; ``verbatim`` those of them whose
     text stands in it. ``superseded_by`` is the id of the point that took its place, as the memory wrote it down.
@@ -59,7 +59,7 @@ class PointDetails(NamedTuple):
 
 
 class MemoryContents:
-    """What one memory holds, read from the events of its timeline. Points that were read stay in memory."""
+    """The content of one memory, read from the events of its timeline. Points that were read stay in memory."""
 
     def __init__(self, timeline: Timeline, backend: str, retrievals: RetrievalIndex) -> None:
         self.backend = backend
@@ -70,7 +70,7 @@ class MemoryContents:
         self._asked_at: list[int] = []
 
     def held_at(self, turn: int) -> list[HeldItem]:
-        """The keys, then the points of each collection in the order of their first write. Loads no point."""
+        """Return the keys, then the points of each collection in the order of their first write. Loads no point."""
         self._read_answers()
         return [*self._states(turn), *self._logs(turn), *self._points_at(turn)]
 
@@ -101,11 +101,11 @@ class MemoryContents:
     # ---- one item ------------------------------------------------------------------------------------------
 
     def operation(self, ref: int) -> MemoryOperation:
-        """The store command with this reference."""
+        """Return the store command with this reference."""
         return operation_of(self._timeline.archive.event(ref))
 
     def point(self, item: HeldItem) -> PointDetails:
-        """What a point says; it is loaded the first time."""
+        """Return what a point says; it is loaded the first time."""
         place = item.ref, item.number
         if place not in self._points:
             self._points[place] = self._read(item)
@@ -127,7 +127,8 @@ class MemoryContents:
         return PointDetails(payload, text, sources, verbatim, None if successor is None else str(successor))
 
     def retrieved(self, item: HeldItem, turn: int) -> int | None:
-        """How many messages and questions up to a position had a hit on a point, or on a text with its turns.
+        """Return how many messages and questions up to a position had a hit on a point, or on a text with its
+        turns.
 
         None for a key. It counts the read paths that the index of retrievals has reached.
         """
@@ -149,7 +150,7 @@ class MemoryContents:
         self._asked, self._asked_at = found, [asked.turn for asked in answers]
 
     def text(self, item: HeldItem, turn: int) -> str:
-        """Everything in an item, to search in."""
+        """Return everything in an item, to search in."""
         match item.kind:
             case "log":
                 return "".join(text for _, text in self._timeline.log_at(self.backend, item.place, turn))
@@ -159,7 +160,7 @@ class MemoryContents:
                 return "\n".join((item.id, *texts_in(self.point(item).payload)))
 
     def turns_at(self, turn: int) -> frozenset[str]:
-        """The turns that points and logs hold something of. It loads every point."""
+        """Return the turns that points and logs hold something of. It loads every point."""
         held = {
             source for item in self.held_at(turn) if item.kind == "point" for source in self.point(item).sources
         }
@@ -170,7 +171,7 @@ class MemoryContents:
 
 
 def main_text(payload: Mapping[str, Any]) -> str:
-    """What a point says: the longest text in its payload, however its field is called; else all as JSON."""
+    """Return what a point says: the longest text in its payload, however its field is called; else all as JSON."""
     texts = (value for name, value in payload.items() if isinstance(value, str) and name != "id")
     return max(texts, key=len, default="") or json.dumps(payload, ensure_ascii=False, default=str)
 
@@ -179,7 +180,7 @@ Sign = Literal["+", "−", "~"]
 
 
 def changes_between(before: Sequence[HeldItem], after: Sequence[HeldItem]) -> dict[tuple[str, str], Sign]:
-    """What was added, removed, or written again from one position to another, by the keys of the items."""
+    """Return what was added, removed, or written again from one position to another, by the keys of the items."""
     old, new = ({item.key: item.ref for item in items} for items in (before, after))
     added: dict[tuple[str, str], Sign] = {key: "+" for key in new if key not in old}
     written: dict[tuple[str, str], Sign] = {key: "~" for key, ref in new.items() if old.get(key, ref) != ref}

@@ -1,4 +1,4 @@
-"""From which turn on a question can be answered, and until when: bisection over the turns of a conversation."""
+"""The turns between which a question can be answered, found by bisection over a conversation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Lifetime:
     probed: tuple[int, ...]
 
     def knows(self, turn: int) -> bool:
-        """Whether the answer is known after a turn."""
+        """Return whether the answer is known after a turn."""
         if self.learnt is None or turn < self.learnt:
             return False
         return self.forgotten is None or turn < self.forgotten
@@ -48,7 +48,9 @@ async def lifetime(is_known: IsKnown, heard: int, last: int) -> Lifetime:
         return found[turn]
 
     async def first_after(low: int, high: int, wanted: bool) -> int:
-        """The first turn after ``low`` where it is as ``wanted``, which it is at ``high`` and not at ``low``."""
+        """Return the first turn after ``low`` where it is as ``wanted``, which it is at ``high`` and not at
+        ``low``.
+        """
         while high - low > 1:
             middle = (low + high) // 2
             if await known(middle) == wanted:
@@ -66,7 +68,7 @@ async def lifetime(is_known: IsKnown, heard: int, last: int) -> Lifetime:
 
 
 async def _some_turn(known: IsKnown, heard: int, last: int) -> int | None:
-    """A turn at which the answer is known: the last, or one at doubling distances after it was heard."""
+    """Return a turn at which the answer is known: the last, or one at doubling distances after it was heard."""
     if await known(last):
         return last
     distance = 0
@@ -78,25 +80,25 @@ async def _some_turn(known: IsKnown, heard: int, last: int) -> int | None:
 
 
 def heard_at(question: Question, timeline: Timeline) -> int:
-    """The position at which memory has heard all evidence; 1 if none is named."""
+    """Return the position at which memory has heard all evidence; 1 if none is named."""
     heard = [timeline.observed_at(turn) for turn in question.evidence]
     return max([position for position in heard if position is not None], default=1)
 
 
 def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -> bool:
-    """Whether what a memory stores after a turn holds the answer, from the recording alone."""
+    """Return whether what a memory stores after a turn holds the answer, from the recording alone."""
     memory = StoredMemory(timeline.kept_until(backend, turn))
     return Answerable(question, timeline.conversation.turns_by_id).held_by(memory.stored)
 
 
 def has_written(timeline: Timeline, backend: str) -> bool:
-    """Whether any write of a memory is recorded: some write where no trace reaches."""
+    """Return whether any write of a memory is recorded: some write where no trace reaches."""
     end = timeline.last_turn
     return any(timeline.archive.written_at(backend, position) for position in range(end + 1))
 
 
 def given_holds(timeline: Timeline, question: Question, recall: Recall) -> bool:
-    """Whether what a memory returned for the question holds the answer."""
+    """Return whether what a memory returned for the question holds the answer."""
     pieces = [
         Piece(hit.text, frozenset((*hit.turns, *hit.sources)), frozenset(hit.turns))
         for hit in recall.hits

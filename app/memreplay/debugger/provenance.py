@@ -1,4 +1,4 @@
-"""Who wrote this? Finds the operation that wrote a value, a point, a hit or a line of a prompt.
+"""Provenance: find the operation that wrote a value, a point, a hit or a line of a prompt.
 
 The answers come from the trace: the last change to a place, the write of a point, the append of a line. Nothing is
 guessed from the look of texts, except that a line of a prompt is searched for in the hits.
@@ -35,7 +35,7 @@ class Origin:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """Ids of the turns that caused the operation."""
+        """Return ids of the turns that caused the operation."""
         return self.operation.turns
 
 
@@ -49,7 +49,7 @@ class LineOrigin:
 
 
 def value_written_by(timeline: Timeline, backend: str, key: str, path: Path, turn: int) -> Origin | None:
-    """The last write, at or before a position, to a place in a state or to anything inside it.
+    """Return the last write, at or before a position, to a place in a state or to anything inside it.
 
     An item of a list is tracked through insertions and removals before it; a list inside a list counts as one
     value. None if the key holds no state.
@@ -66,13 +66,13 @@ def value_written_by(timeline: Timeline, backend: str, key: str, path: Path, tur
 
 
 def point_written_by(timeline: Timeline, backend: str, collection: str, point_id: str, turn: int) -> list[Origin]:
-    """All writes of a point up to a position, oldest first; ``before`` is the overwritten payload."""
+    """Return all writes of a point up to a position, oldest first; ``before`` is the overwritten payload."""
     writes = timeline.collection(backend, collection).writes_of(point_id, turn)
     return [_origin(timeline, backend, at, ref, point.replaced) for at, ref, point in writes]
 
 
 def log_written_by(timeline: Timeline, backend: str, key: str, turn_id: str, turn: int) -> Origin | None:
-    """The append that put a turn into a log."""
+    """Return the append that put a turn into a log."""
     said = timeline.conversation.turns_by_id.get(turn_id)
     for at, ref, _ in timeline.log(backend, key).writes_until(turn):
         if said is not None and at >= said.number:
@@ -82,7 +82,7 @@ def log_written_by(timeline: Timeline, backend: str, key: str, turn_id: str, tur
 
 
 def hit_written_by(timeline: Timeline, backend: str, hit: Hit, turn: int) -> list[Origin]:
-    """The writes that a hit rests on, oldest first: of its point, its slot, or its turns in a log."""
+    """Return the writes that a hit rests on, oldest first: of its point, its slot, or its turns in a log."""
     if hit.place in timeline.collections(backend):
         point_id, _, _ = hit.id.partition("#")
         return point_written_by(timeline, backend, hit.place, point_id, turn)
@@ -98,7 +98,7 @@ def hit_written_by(timeline: Timeline, backend: str, hit: Hit, turn: int) -> lis
 def line_written_by(
     timeline: Timeline, backend: str, hits: Iterable[Hit], line: str, turn: int
 ) -> LineOrigin | None:
-    """The origin of a line of a context; None if no hit in the prompt has this line."""
+    """Return the origin of a line of a context; None if no hit in the prompt has this line."""
     wanted = line.strip()
     for hit in hits:
         if not hit.in_prompt or not wanted or wanted not in map(str.strip, hit.text.splitlines()):
@@ -122,7 +122,7 @@ def _turn_saying(timeline: Timeline, turn_ids: Sequence[str], line: str) -> Turn
 
 
 def _stored_at(timeline: Timeline, backend: str, place: str, said: Turn, turn: int) -> Origin | None:
-    """The write to a place that a turn caused: the exchanges of a passage are points of their own."""
+    """Return the write to a place that a turn caused: the exchanges of a passage are points of their own."""
     at = timeline.observed_at(said.id)
     if at is None or at > turn:
         return None
@@ -136,12 +136,12 @@ def _stored_at(timeline: Timeline, backend: str, place: str, said: Turn, turn: i
 
 
 def _first_list(value: Any, path: Path) -> int | None:
-    """The depth of the first list on a path, if there is one."""
+    """Return the depth of the first list on a path, if there is one."""
     return next((depth for depth in range(len(path)) if isinstance(value_in(value, path[:depth]), list)), None)
 
 
 def _last_touch(history: StateHistory, path: Path, count: int) -> int | None:
-    """The last of the first ``count`` writes to a place, to anything inside it, or to a value around it."""
+    """Return the last of the first ``count`` writes to a place, to anything inside it, or to a value around it."""
     above = [history.writes_at(path[:depth]) for depth in range(len(path))]
     numbers = [_last_before(writes, count) for writes in (*above, history.writes_within(path))]
     return max((number for number in numbers if number is not None), default=None)
@@ -216,7 +216,7 @@ class PromptLine:
 
 
 def prompt_lines(conversation: Conversation, asked: QuestionAsked, evidence: Sequence[str]) -> Iterator[PromptLine]:
-    """The lines of all messages in order."""
+    """Yield the lines of all messages in order."""
     said = {turn: _lines_of(conversation, turn) for turn in evidence if turn in conversation.turns_by_id}
     hits = _hits_by_line(asked)
     for number, message in enumerate(asked.prompt):
@@ -237,13 +237,13 @@ def _source(hit: Hit | None, turns: Sequence[str], evidence: Sequence[str]) -> L
 
 
 def _hits_by_line(asked: QuestionAsked) -> dict[str, Hit]:
-    """The hit that each line of the context came from."""
+    """Return the hit that each line of the context came from."""
     return {
         text.strip(): hit for hit in asked.hits if hit.in_prompt for text in hit.text.split("\n") if text.strip()
     }
 
 
 def _lines_of(conversation: Conversation, turn_id: str) -> list[str]:
-    """The non-empty lines of a turn, which identify it in a prompt."""
+    """Return the non-empty lines of a turn, which identify it in a prompt."""
     text = conversation.turns_by_id[turn_id].text
     return [part.strip() for part in text.split("\n") if part.strip()]

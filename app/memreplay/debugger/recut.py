@@ -28,13 +28,13 @@ class Candidate:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """The turns that it holds, or was made from."""
+        """Return the turns that it holds, or was made from."""
         return tuple(dict.fromkeys((*self.hit.turns, *self.hit.sources)))
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where an evidence turn ended up. ``candidate`` is the best that holds it, None if no recorded one does.
+    """The place of an evidence turn. ``candidate`` is the best that holds it, None if no recorded one does.
 
     ``below`` is how many ranks it is below the last hit, 0 for a hit; ``gap`` is its distance in score to the last
     hit of the same store that has a score, None where there is none to compare with.
@@ -49,7 +49,7 @@ class Placement:
 
 @dataclass(frozen=True)
 class Recut:
-    """Which candidates a cut lets in. ``more`` is the number of hits on top of the recorded ones."""
+    """The candidates that a cut lets in. ``more`` is the number of hits on top of the recorded ones."""
 
     candidates: tuple[Candidate, ...]
     inside: frozenset[int]
@@ -58,7 +58,7 @@ class Recut:
 
 
 def candidates_of(conversation: Conversation, asked: QuestionAsked, count: Tokens) -> tuple[Candidate, ...]:
-    """The hits of a recall by rank, then the candidates below them."""
+    """Return the hits of a recall by rank, then the candidates below them."""
     hits = sorted(asked.hits, key=lambda hit: hit.rank)
     missed = sorted(asked.missed, key=lambda hit: hit.rank)
     return (
@@ -71,7 +71,7 @@ def candidates_of(conversation: Conversation, asked: QuestionAsked, count: Token
 
 
 def _said(conversation: Conversation, hit: Hit) -> str:
-    """The text of a candidate below the cut, of which only the turns are recorded."""
+    """Return the text of a candidate below the cut, of which only the turns are recorded."""
     known = conversation.turns_by_id
     turns = [known[turn] for turn in (hit.turns or hit.sources) if turn in known]
     return hit.text or "\n".join(f"{conversation.label_of(turn)}: {turn.text}" for turn in turns)

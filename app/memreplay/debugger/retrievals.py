@@ -41,7 +41,7 @@ class RetrievalIndex:
 
     @property
     def behind(self) -> int:
-        """The number of read paths that are not indexed yet."""
+        """Return the number of read paths that are not indexed yet."""
         backends = self._timeline.backends
         return sum(len(self._timeline.perceived_index(name)) - self._indexed[name] for name in backends)
 
@@ -79,19 +79,20 @@ class RetrievalIndex:
             self._hit.setdefault((backend, item), array("I")).append(turn)
 
     def of(self, backend: str, item: str) -> Sequence[Retrieval]:
-        """Where one backend found an item, by position, each with its best rank."""
+        """Return where one backend found an item, by position, each with its best rank."""
         return [
             Retrieval(entry >> _RANK_BITS + 1, entry >> 1 & _RANK_MASK, bool(entry & _MISSED))
             for entry in self._found.get((backend, item), ())
         ]
 
     def turns_of(self, backend: str, item: str) -> list[int]:
-        """The positions at which one backend found an item."""
+        """Return the positions at which one backend found an item."""
         return [entry >> _RANK_BITS + 1 for entry in self._found.get((backend, item), ())]
 
     def hits_on(self, backend: str, items: Iterable[str], until: int) -> int:
-        """The number of positions up to ``until`` at which one backend had a hit on any of these items: a stored
-        item by its id, or a text that holds one of these turns verbatim."""
+        """Return the number of positions up to ``until`` at which one backend had a hit on any of these items: a
+        stored item by its id, or a text that holds one of these turns verbatim.
+        """
         found: set[int] = set()
         for item in items:
             turns = self._hit.get((backend, item), ())

@@ -83,7 +83,7 @@ class SearchIndex:
         return is_at_end and self._behind >= self._start
 
     def has_read(self, first: int, last: int) -> bool:
-        """Whether all these positions are indexed, so that nothing more can be found between them."""
+        """Return whether all these positions are indexed, so that nothing more can be found between them."""
         if self._start is None:
             return False
         is_ahead = first >= self._start or self._behind >= self._start
@@ -155,7 +155,7 @@ class SearchIndex:
     # ---- finding ----------------------------------------------------------------------------------------
 
     def find(self, text: str, where: frozenset[Where] = frozenset(WHERE)) -> SearchMatches:
-        """All indexed places of a text, in order of position. A blank text has none."""
+        """Return all indexed places of a text, in order of position. A blank text has none."""
         wanted = folded(text)
         if not wanted.strip():
             return SearchMatches([], self._match)
@@ -186,15 +186,17 @@ class SearchMatches:
         return map(self._match, self._entries)
 
     def __getitem__(self, place: int) -> Match:
-        """The match with this 0-based number."""
+        """Return the match with this 0-based number."""
         return self._match(self._entries[place])
 
     def first_from(self, turn: int) -> int:
-        """The number of the first match at or after a position; the number of all matches if there is none."""
+        """Return the number of the first match at or after a position; the number of all matches if there is
+        none.
+        """
         return bisect_left(self._entries, turn << 32)
 
     def number_of(self, match: Match) -> int | None:
-        """The number of a match among these; None if it is not one of them."""
+        """Return the number of a match among these; None if it is not one of them."""
         first, end = (
             bisect_left(self._entries, match.turn << 32),
             bisect_left(self._entries, (match.turn + 1) << 32),
@@ -202,23 +204,23 @@ class SearchMatches:
         return next((number for number in range(first, end) if self[number] == match), None)
 
     def next_match(self, turn: int) -> Match | None:
-        """The first match after this position."""
+        """Return the first match after this position."""
         index = bisect_left(self._entries, (turn + 1) << 32)
         return self._match(self._entries[index]) if index < len(self._entries) else None
 
     def previous_match(self, turn: int) -> Match | None:
-        """The last match before this position."""
+        """Return the last match before this position."""
         index = bisect_right(self._entries, (turn << 32) - 1)
         return self._match(self._entries[index - 1]) if index else None
 
     def at(self, turn: int) -> list[Match]:
-        """The matches at exactly this position."""
+        """Return the matches at exactly this position."""
         first, end = bisect_left(self._entries, turn << 32), bisect_left(self._entries, (turn + 1) << 32)
         return [self._match(entry) for entry in self._entries[first:end]]
 
 
 def _texts_written(operation: MemoryOperation) -> Iterator[tuple[str, Where]]:
-    """The texts that an operation stored. Appends to a log are left out: they are messages."""
+    """Yield the texts that an operation stored. Appends to a log are left out: they are messages."""
     match operation.change:
         case WriteChange(value=value):
             yield from ((text, "state") for text in texts_in(value))
@@ -234,7 +236,7 @@ def _texts_written(operation: MemoryOperation) -> Iterator[tuple[str, Where]]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every name of a field, text and number in a JSON value."""
+    """Yield every name of a field, text and number in a JSON value."""
     match value:
         case str():
             yield value

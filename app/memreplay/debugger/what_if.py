@@ -1,4 +1,4 @@
-"""What if: the prompt of a wrong answer under each change, from its recorded trace. Asks no model and no memory.
+"""Counterfactual prompts of a wrong answer, one a change, from its recorded trace. Asks no model and no memory.
 
 A recorded context is taken apart into units that can be moved, added and removed, and put together again.
 """
@@ -6,7 +6,7 @@ A recorded context is taken apart into units that can be moved, added and remove
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from memory_backends.base import Hit, Recall, TokenCounter
@@ -40,12 +40,14 @@ class Unit:
 
     @property
     def is_line(self) -> bool:
-        """Whether it is a message of a log."""
+        """Return whether it is a message of a log."""
         return self.session is not None
 
 
 def units_of(context: str, hits: Sequence[Hit], conversation: Conversation) -> tuple[Unit, ...] | None:
-    """The units of a context, in its order; None if the hits in the prompt do not tell how it was put together."""
+    """Return the units of a context, in its order; None if the hits in the prompt do not tell how it was put
+    together.
+    """
     shown = [hit for hit in hits if hit.in_prompt and hit.text.strip()]
     places = _places(context, shown)
     if not shown or places is None:
@@ -65,7 +67,9 @@ def units_of(context: str, hits: Sequence[Hit], conversation: Conversation) -> t
 
 
 def _places(context: str, hits: Sequence[Hit]) -> list[tuple[int, Hit]] | None:
-    """Where each hit stands; None if one is not found. The longest first: a short one may stand inside another."""
+    """Return where each hit stands; None if one is not found. The longest first: a short one may stand inside
+    another.
+    """
     taken: list[tuple[int, Hit]] = []
     for hit in sorted(hits, key=lambda hit: -len(hit.text)):
         start = context.find(hit.text)
@@ -87,12 +91,12 @@ def _unit(hit: Hit, conversation: Conversation) -> Unit:
 
 
 def _messages(log: Hit, conversation: Conversation) -> tuple[Unit, ...] | None:
-    """The messages of a log; None if it does not hold all of its turns as lines."""
+    """Return the messages of a log; None if it does not hold all of its turns as lines."""
     units = turns_as_units(log.turns, conversation)
     if len(units) != len(log.turns) or any(unit.text not in log.text for unit in units):
         return None
     # The end of a log is what a memory keeps, so its oldest message counts as its lowest-ranked.
-    return tuple(Unit(**{**vars(unit), "rank": len(units) - place}) for place, unit in enumerate(units))
+    return tuple(replace(unit, rank=len(units) - place) for place, unit in enumerate(units))
 
 
 def turns_as_units(turns: Iterable[str], conversation: Conversation) -> list[Unit]:
@@ -108,7 +112,7 @@ def turns_as_units(turns: Iterable[str], conversation: Conversation) -> list[Uni
 
 
 def joined(units: Iterable[Unit]) -> str:
-    """One context. Hits stand apart; messages of one session follow each other below one date."""
+    """Return one context. Hits stand apart; messages of one session follow each other below one date."""
     text = ""
     before: Unit | None = None
     for unit in units:
@@ -142,22 +146,22 @@ class Case:
 
     @cached_property
     def context(self) -> str:
-        """What memory gave to the model."""
+        """Return what memory gave to the model."""
         return context_of(self.asked.prompt)
 
     @cached_property
     def units(self) -> tuple[Unit, ...] | None:
-        """The parts of the context; None if it cannot be taken apart."""
+        """Return the parts of the context; None if it cannot be taken apart."""
         return units_of(self.context, self.asked.hits, self.conversation)
 
     @cached_property
     def evidence(self) -> tuple[str, ...]:
-        """The evidence turns that support the answer."""
+        """Return the evidence turns that support the answer."""
         return tuple(turn for turn in self.answerable.evidence if turn in self.conversation.turns_by_id)
 
     @cached_property
     def missing(self) -> list[Unit]:
-        """The evidence turns whose words are not in the context."""
+        """Return the evidence turns whose words are not in the context."""
         verbatim = frozenset(turn for hit in self.asked.hits if hit.in_prompt for turn in hit.turns)
         given = [Piece(self.context, verbatim, verbatim)]
         lost = [turn for turn in self.evidence if not self.answerable.is_verbatim(turn, given)]
@@ -168,7 +172,7 @@ class Case:
         return Answerable(self.question, self.conversation.turns_by_id)
 
     def bears_evidence(self, unit: Unit) -> bool:
-        """Whether a unit comes from an evidence turn, or holds the answer in other words."""
+        """Return whether a unit comes from an evidence turn, or holds the answer in other words."""
         linked = unit.turns | unit.sources
         if not linked.isdisjoint(self.question.evidence):
             return True
@@ -176,7 +180,7 @@ class Case:
 
 
 def changed_prompt(intervention: Intervention, case: Case) -> tuple[PromptMessage, ...] | None:
-    """The prompt under a change of the recorded context; None where the change does not apply."""
+    """Return the prompt under a change of the recorded context; None where the change does not apply."""
     if intervention == "unchanged":
         return case.asked.prompt
     context = _CHANGES[intervention](case)
@@ -186,7 +190,7 @@ def changed_prompt(intervention: Intervention, case: Case) -> tuple[PromptMessag
 
 
 def recalled_prompt(case: Case, recall: Recall) -> tuple[PromptMessage, ...] | None:
-    """The prompt with what the rebuilt memory returns under other limits; None if that is the same."""
+    """Return the prompt with what the rebuilt memory returns under other limits; None if that is the same."""
     if recall.context.strip() == case.context.strip():
         return None
     return with_context(case.asked.prompt, recall.context)
@@ -231,7 +235,7 @@ def _evidence_last(case: Case) -> str | None:
 
 
 def _evidence_and_rest(case: Case) -> tuple[list[Unit], list[Unit]] | None:
-    """What bears evidence, with the evidence that was missing; and all other units."""
+    """Return what bears evidence, with the evidence that was missing; and all other units."""
     if case.units is None or not case.evidence:
         return None
     bearing = [unit for unit in case.units if case.bears_evidence(unit)]
@@ -247,7 +251,7 @@ def _current_value_only(case: Case) -> str | None:
 
 
 def _is_outdated(line: str, case: Case) -> bool:
-    """Whether a line holds an outdated value and not the current one: a correction often names both."""
+    """Return whether a line holds an outdated value and not the current one: a correction often names both."""
     old = any(contains(value, line) for value in case.outdated)
     return old and not contains(case.question.expected, line)
 
@@ -280,7 +284,9 @@ _CHANGES: Mapping[Intervention, Callable[[Case], str | None]] = {
 
 
 def _inserted(units: Sequence[Unit], added: Sequence[Unit]) -> list[Unit]:
-    """The units with others added in the order of the conversation: a correction has to follow what it corrects."""
+    """Return the units with others added in the order of the conversation: a correction has to follow what it
+    corrects.
+    """
     placed = list(units)
     as_lines = bool(placed) and all(unit.is_line for unit in placed)
     for unit in added if as_lines or not placed else apart(added):
@@ -291,7 +297,7 @@ def _inserted(units: Sequence[Unit], added: Sequence[Unit]) -> list[Unit]:
 
 
 def wants_memory(interventions: Sequence[Intervention], case: Case, limited_by_top_k: bool) -> list[Intervention]:
-    """Those for which the memory has to be rebuilt: what limits it could have kept something out."""
+    """Return those for which the memory has to be rebuilt: what limits it could have kept something out."""
     was_cut = bool(case.asked.cut) or any(not hit.in_prompt for hit in case.asked.hits)
     applies = {"double_budget": was_cut or limited_by_top_k, "double_top_k": limited_by_top_k}
     return [name for name in interventions if name in FROM_MEMORY and applies[name]]

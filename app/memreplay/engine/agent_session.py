@@ -44,8 +44,8 @@ from memreplay.engine.events import (
     TestScored,
     TestWaited,
     extended,
+    shown_expectation,
 )
-from memreplay.engine.events.tests import shown_expectation
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.session import Ask
 from memreplay.errors import UsageError

@@ -88,7 +88,9 @@ SHORTEST_PREFIX = 4096
 
 
 def needs_cache_markers(model: str) -> bool:
-    """Whether the provider caches only marked prefixes: true of Anthropic's models wherever they are served."""
+    """Return whether the provider caches only marked prefixes: true of Anthropic's models wherever they are
+    served.
+    """
     return "claude" in model.lower() or model.startswith("anthropic/")
 
 

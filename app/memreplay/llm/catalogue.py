@@ -29,7 +29,7 @@ _environment = Lock()
 
 
 def missing_keys(model: str, api_base: str | None) -> str | None:
-    """The variables to set, as ``A and B``, or ``A or B`` where one is enough; None if nothing is missing.
+    """Return the variables to set, as ``A and B``, or ``A or B`` where one is enough; None if nothing is missing.
 
     An empty variable counts as missing: that is how a CI passes a secret that does not exist.
     """
@@ -80,7 +80,7 @@ def _no_other_way() -> bool:
 
 
 def _aws_has_credentials() -> bool:
-    """A profile, a role, or a token; whether they are valid, AWS says when they are used.
+    """Return a profile, a role, or a token; whether they are valid, AWS says when they are used.
 
     A profile that ``AWS_PROFILE`` names is enough for LiteLLM, so it is not asked for here.
     """
@@ -125,7 +125,7 @@ _CREDENTIALS = {
 
 
 def _is_on_ec2() -> bool:
-    """A machine at Amazon may have a role of its own, which only a request would show."""
+    """Return a machine at Amazon may have a role of its own, which only a request would show."""
     try:
         return Path("/sys/devices/virtual/dmi/id/sys_vendor").read_text().strip() == "Amazon EC2"
     except OSError:
@@ -173,7 +173,7 @@ class ModelFacts(Frozen):
 
 
 def litellm_folder() -> Path | None:
-    """Where LiteLLM is installed, without importing it (which takes seconds)."""
+    """Return where LiteLLM is installed, without importing it (which takes seconds)."""
     spec = find_spec("litellm")
     return Path(spec.origin).parent if spec and spec.origin else None
 
@@ -183,7 +183,7 @@ Entry = dict[str, Any]
 
 @lru_cache(maxsize=64)
 def _entries(model: str) -> tuple[Entry | None, Entry | None]:
-    """What LiteLLM's table says under the model's full name, and under its name without the provider.
+    """Return what LiteLLM's table says under the model's full name, and under its name without the provider.
 
     Of the table, which takes 8 MB, nothing else is kept: a run asks for few models.
     """
@@ -196,7 +196,9 @@ def _entries(model: str) -> tuple[Entry | None, Entry | None]:
 
 
 def table_entry(model: str) -> Entry | None:
-    """What LiteLLM's table says of a model: under its full name, or under the name that its provider has for it."""
+    """Return what LiteLLM's table says of a model: under its full name, or under the name that its provider has
+    for it.
+    """
     entry, bare = _entries(model)
     if entry is None and bare is not None and bare.get("litellm_provider") == model.partition("/")[0]:
         return bare
@@ -205,7 +207,7 @@ def table_entry(model: str) -> Entry | None:
 
 @lru_cache(maxsize=64)
 def model_facts(model: str) -> ModelFacts:
-    """The facts in LiteLLM's table, under the model's full name or without its provider."""
+    """Return the facts in LiteLLM's table, under the model's full name or without its provider."""
     if model == EXTRACTIVE_MODEL:
         # It is not in the table, which takes 0.02 s to read.
         return ModelFacts()
@@ -255,12 +257,12 @@ def ensure_reachable(model: str, api_base: str | None) -> None:
 
 
 def key_for(model: str, api_base: str | None) -> str | None:
-    """A dummy key for a local server where the user has set none; None lets LiteLLM find the real one."""
+    """Return a dummy key for a local server where the user has set none; None lets LiteLLM find the real one."""
     return DUMMY_KEY if is_local(api_base) and missing_keys(model, api_base) else None
 
 
 def variable_of_key(model: str) -> str | None:
-    """The environment variable that holds, or would hold, the key; None where that is unknown."""
+    """Return the environment variable that holds, or would hold, the key; None where that is unknown."""
     try:
         name = f"{loaded_litellm().get_llm_provider(model)[1].upper()}_API_KEY"
     except Exception:
@@ -269,7 +271,7 @@ def variable_of_key(model: str) -> str | None:
 
 
 def is_local(api_base: str | None) -> bool:
-    """Whether a URL points to this machine or its private network."""
+    """Return whether a URL points to this machine or its private network."""
     host = urlsplit(api_base).hostname if api_base else None
     if host is None:
         return False
@@ -280,7 +282,7 @@ def is_local(api_base: str | None) -> bool:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL points to this machine."""
+    """Return whether a URL points to this machine."""
     host = urlsplit(url).hostname
     try:
         return host is None or host == "localhost" or ip_address(host).is_loopback

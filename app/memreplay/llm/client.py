@@ -1,27 +1,21 @@
-"""Calls models, with a rate limit, a timeout and bounded retries: through LiteLLM, or the embedded reader.
-
-What a reply costs is computed here, from LiteLLM's table of prices. LiteLLM's own calculator takes milliseconds a
-reply. Almost all replies need none of what it knows: they are text, of a model with a price per token, served at
-the standard tier.
-"""
+"""Calls models, with a rate limit, a timeout and bounded retries: through LiteLLM, or the embedded reader."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import random
-import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from memory_backends.metering import calls_noted_to
 from memory_backends.stores.retry import with_answer_kept
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.catalogue import key_for, table_entry
+from memreplay.llm.catalogue import key_for
 from memreplay.llm.errors import (
     failed_reply,
     is_rate_limit,
@@ -32,110 +26,11 @@ from memreplay.llm.errors import (
     retry_after,
     timed_out,
 )
-from memreplay.llm.litellm_setup import chat_call, loaded_litellm
+from memreplay.llm.extractive.reader import read
+from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
 from memreplay.llm.secrets import redact_reply
-
-if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
-_TIER = re.compile(r"(?P<price>\w+_cost_per_token|cache_read_input_token_cost)_above_(?P<thousands>\d+)k_tokens")
-_OF_OTHER_THINGS = re.compile(
-    r"_(?:batches|priority|flex|balanced|ultrafast|decisions|above_1hr)|audio|image|video|per_query|per_session"
-    r"|^(?:cache_creation|citation|output_cost_per_reasoning)"
-)
-"""Prices that a plain reply never pays: of other service tiers and media, and what its usage would mention."""
-
-_INPUT, _OUTPUT, _CACHED = "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost"
-_PLAIN_DETAILS = frozenset({"cached_tokens", "text_tokens"})
-
-
-@dataclass(frozen=True)
-class _Prices:
-    """US dollars per token from ``above`` prompt tokens on; ``cached`` None: cached tokens have no known price."""
-
-    above: int
-    prompt: float
-    completion: float
-    cached: float | None
-
-
-@lru_cache(maxsize=64)
-def _prices_of(model: str) -> tuple[_Prices, ...]:
-    """The prices of a model, the tier of the longest prompts first; empty where they are not this simple."""
-    entry = table_entry(model) or {}
-    priced = {name: price for name, price in entry.items() if re.search("cost|pric|multiplier", name)}
-    tiers: dict[int, dict[str, Any]] = {0: {}}
-    for name, price in priced.items():
-        tier = _TIER.fullmatch(name)
-        if name in (_INPUT, _OUTPUT, _CACHED):
-            tiers[0][name] = price
-        elif tier is not None and tier["price"] in (_INPUT, _OUTPUT, _CACHED):
-            tiers.setdefault(int(tier["thousands"]) * 1000, {})[tier["price"]] = price
-        elif not _OF_OTHER_THINGS.search(name):
-            return ()
-    found = []
-    for above, prices in sorted(tiers.items(), reverse=True):
-        given = {**tiers[0], **prices}
-        if not all(_is_price(given.get(name)) for name in (_INPUT, _OUTPUT)):
-            return ()
-        cached = given.get(_CACHED) if above == 0 or _CACHED in prices else None
-        found.append(_Prices(above, given[_INPUT], given[_OUTPUT], cached if _is_price(cached) else None))
-    return tuple(found)
-
-
-def _is_price(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
-
-
-class CostMeter:
-    """Computes costs. Remembers models of which LiteLLM knows no price, since finding that out takes as long."""
-
-    def __init__(self) -> None:
-        self._unknown: set[str] = set()
-
-    def cost(self, litellm: Any, model: str, response: Any, usage: TokenUsage) -> float | None:
-        """US dollars of LiteLLM's response, cached tokens at their lower price; None where the price is unknown."""
-        if model in self._unknown:
-            return None
-        if usage.prompt and _is_plain(response):
-            tier = next(
-                (prices for prices in _prices_of(model) if usage.prompt > prices.above or not prices.above), None
-            )
-            if tier is not None and (tier.cached is not None or not usage.cached):
-                cached = usage.cached * (tier.cached or 0.0)
-                return (
-                    max(usage.prompt - usage.cached, 0) * tier.prompt + cached + usage.completion * tier.completion
-                )
-        try:
-            cost = float(litellm.completion_cost(completion_response=response, model=model))
-        except Exception:
-            if table_entry(model) is None:
-                self._unknown.add(model)
-            return None
-        return cost if math.isfinite(cost) else None
-
-
-def _is_plain(response: Any) -> bool:
-    """Whether the provider counted only text, read or cached, and served it at the standard tier."""
-    if getattr(response, "service_tier", None) not in (None, "default", "standard"):
-        return False
-    usage = getattr(response, "usage", None)
-    if getattr(usage, "cost", None) is not None or getattr(usage, "server_tool_use", None) is not None:
-        return False
-    counted = [
-        name
-        for details in ("prompt_tokens_details", "completion_tokens_details")
-        for name, count in _counts(getattr(usage, details, None))
-        if count
-    ]
-    return _PLAIN_DETAILS.issuperset(counted)
-
-
-def _counts(details: Any) -> list[tuple[str, Any]]:
-    return list(vars(details).items()) if details is not None and hasattr(details, "__dict__") else []
-
 
 ATTEMPTS = 4
 """Attempts at one call, the first one included."""
@@ -166,7 +61,6 @@ class LiteLLMModel:
         self._attempts = attempts
         self._rate_limiters = rate_limiters or RateLimiters()
         self._litellm: Any = None
-        self._costs = CostMeter()
         self._keys: dict[tuple[str, str | None], str | None] = {}
 
     async def answer(self, request: AnswerRequest) -> Reply:
@@ -189,9 +83,6 @@ class LiteLLMModel:
             raise ModelUnavailableError(why) from None
 
     async def _with_retries(self, request: AnswerRequest) -> Reply:
-        # A run that finds all its replies on disk calls no model.
-        from tenacity import AsyncRetrying, retry_if_exception
-
         limiter = self._rate_limiters.of(request.model)
         attempts: Counter[str] = Counter()
 
@@ -230,14 +121,11 @@ class LiteLLMModel:
 
     async def _call(self, request: AnswerRequest) -> Reply:
         if request.model == EXTRACTIVE_MODEL:
-            # It takes 0.02 s to import; a run that finds all its replies on disk needs none.
-            from memreplay.llm.extractive.reader import read
-
             return await with_answer_kept(asyncio.wait_for(read(request), self._timeout))
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(loaded_litellm)
         started = time.perf_counter()
-        call = chat_call(self._litellm)(
+        call = self._litellm.acompletion(
             model=request.model,
             messages=[
                 *request.raw_messages,
@@ -249,12 +137,14 @@ class LiteLLMModel:
             drop_params=True,
             num_retries=0,
             max_retries=0,
+            # The caller counts the reply: no callback has to see it.
+            **{"no-log": True},
             **request.parameters,
         )
-        with calls_noted_to(None):  # the caller counts the reply
+        with calls_noted_to(None):
             response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
-        return _reply(request, response, elapsed, partial(self._costs.cost, self._litellm, request.model, response))
+        return _reply(request, response, elapsed)
 
     def _key_for(self, request: AnswerRequest) -> str | None:
         """Found out once: it takes longer than the rest of the call."""
@@ -297,9 +187,7 @@ def _back_off(state: RetryCallState) -> float:
     return (doubled if asked is None else asked) + random.uniform(0, doubled / 2)
 
 
-def _reply(
-    request: AnswerRequest, response: Any, elapsed: float, cost_of: Callable[[TokenUsage], float | None]
-) -> Reply:
+def _reply(request: AnswerRequest, response: Any, elapsed: float) -> Reply:
     choices = getattr(response, "choices", None)
     if not choices:
         return Reply(text=None, error="the provider's reply holds no answer")
@@ -323,10 +211,19 @@ def _reply(
         error=_why_empty(choices[0].finish_reason, message) if is_empty else None,
         refused=refused,
         usage=used,
-        cost_usd=cost_of(used) if usage is not None and all(map(_is_credible, counts)) else None,
+        cost_usd=_cost_of(response) if usage is not None and all(map(_is_credible, counts)) else None,
         ms=elapsed,
         tool_calls=tuple(map(_tool_call, wanted)),
     )
+
+
+def _cost_of(response: Any) -> float | None:
+    """Return US dollars, cached tokens at their lower price; None where LiteLLM knows no price.
+
+    ``_hidden_params["response_cost"]`` is where LiteLLM documents the cost that it computes for every call.
+    """
+    cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
+    return float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None
 
 
 def _tool_call(call: Any) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Estimate:
     certainty: Certainty = "exact"
 
     def price(self, model: str) -> float | None:
-        """The cost in US dollars, without any discount; None if the price is unknown."""
+        """Return the cost in US dollars, without any discount; None if the price is unknown."""
         if self.certainty == "cannot be estimated":
             return None
         if model == EXTRACTIVE_MODEL or not self.calls:
@@ -101,7 +101,7 @@ class CountingModel:
         self._cache, self._seen, self._stand_in, self._guessing = cache, seen, stand_in, guessing
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """A reply; no model is asked for it."""
+        """Return a reply; no model is asked for it."""
         key, guessed = request_key(request), self._guessing()
         cached = self._cache.get(key) if self._cache is not None and not guessed else None
         key = f"{guessed} {key}" if guessed else key
@@ -118,12 +118,14 @@ class CountingModel:
 
 
 def not_asked(request: AnswerRequest, key: str) -> Reply:
-    """A stand-in where no text would do."""
+    """Return a stand-in where no text would do."""
     return Reply(text=None, error="not asked: this is an estimate")
 
 
 def emptiest_reply(request: AnswerRequest, key: str) -> Reply:
-    """A stand-in for a reply that tells a memory nothing: the least JSON that the request allows, or no text."""
+    """Return a stand-in for a reply that tells a memory nothing: the least JSON that the request allows, or no
+    text.
+    """
     wanted = request.parameters.get("response_format")
     schema = wanted.get("json_schema", {}).get("schema") if isinstance(wanted, Mapping) else None
     if schema is None:
@@ -135,7 +137,7 @@ _EMPTY: Mapping[str, Any] = {"array": [], "string": "", "number": 0, "integer": 
 
 
 def _emptiest(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
-    """The least value that a JSON schema allows."""
+    """Return the least value that a JSON schema allows."""
     if "$ref" in schema:
         found: Any = root
         for part in str(schema["$ref"]).removeprefix("#/").split("/"):

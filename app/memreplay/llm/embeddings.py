@@ -1,20 +1,88 @@
-"""Embeds texts with any embedding model that LiteLLM knows."""
+"""Embeds texts and scores them for a question with any embedding or reranking model that LiteLLM knows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
-from memory_backends.base import BackendError, TextEmbedder
-from memory_backends.metering import note_call
+from memory_backends.base import BackendError, TextEmbedder, TextReranker
+from memory_backends.metering import calls_noted_to, note_call
 from memory_backends.retrieval.embedding import unit_vectors
 from memory_backends.stores.trace import ModelCall
-from memreplay.llm.blocking import BlockingModel
+from memreplay.llm.catalogue import key_for, table_entry
+from memreplay.llm.errors import may_pass, permanent_failure, reason_of, retry_after
 from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.llm.rate_limiter import ModelUnavailableError
+
+ATTEMPTS = 4
+
+TIMEOUT_SECONDS = 60.0
+
+T = TypeVar("T")
+
+
+class BlockingModel:
+    """A model by its LiteLLM name. ``option`` names it on the command line; ``gives`` is what it returns."""
+
+    def __init__(self, option: str, gives: str, model: str, api_base: str | None, first_wait: float) -> None:
+        self.name = f"litellm:{model}"
+        self.model = model
+        self._option, self._gives = option, gives
+        self._api_base = api_base
+        self._doubled = wait_exponential(multiplier=first_wait, max=10)
+
+    def call(self, function: str, read: Callable[[Any], T], **given: Any) -> tuple[T, Any, float]:
+        """Call a function of LiteLLM, again after transient failures.
+
+        Returns what ``read`` makes of the response, the response, and the milliseconds it took.
+
+        Raises:
+            BackendError: the model does not answer, or ``read`` fails.
+            ModelUnavailableError: no call of it can succeed.
+        """
+        litellm = loaded_litellm()
+        started = time.perf_counter()
+        retrying = Retrying(
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=self._wait,
+            retry=retry_if_exception(may_pass),
+            reraise=True,
+        )
+        try:
+            with calls_noted_to(None):  # the caller counts it
+                response = retrying(
+                    getattr(litellm, function),
+                    model=self.model,
+                    api_base=self._api_base,
+                    api_key=key_for(self.model, self._api_base),
+                    timeout=TIMEOUT_SECONDS,
+                    num_retries=0,
+                    max_retries=0,
+                    **given,
+                )
+            made = read(response)
+        except Exception as error:
+            why = permanent_failure(error, self.model, has_answered=True)
+            if why is not None:
+                raise ModelUnavailableError(f"{self._option}: {why}") from None
+            raise BackendError(
+                f"{self.name} returned no {self._gives}: {type(error).__name__}: {reason_of(error)}"
+            ) from None
+        return made, response, (time.perf_counter() - started) * 1000
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Seconds before the next attempt: what the provider asks for, else doubled each time."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = retry_after(error) if error else None
+        return self._doubled(state) if asked is None else asked
+
 
 TEXTS_PER_CALL = 128
 
@@ -68,3 +136,57 @@ def _call_of(model: str, response: Any, ms: float) -> ModelCall:
         cost = None
     used = getattr(getattr(response, "usage", None), "prompt_tokens", None) or 0
     return ModelCall(purpose="embedding", model=model, prompt_tokens=used, cost_usd=cost, ms=ms)
+
+
+class LiteLLMReranker(TextReranker):
+    """A reranking model by its LiteLLM name. All texts of a question go into one call."""
+
+    def __init__(self, model: str, api_base: str | None, first_wait: float = 0.5) -> None:
+        self._model = BlockingModel("--reranker", "scores", model, api_base, first_wait)
+        self.name = self._model.name
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """Return the provider's relevance scores.
+
+        Raises:
+            BackendError: the model does not answer, or not for every text.
+            ModelUnavailableError: no call of it can succeed.
+        """
+        if not texts:
+            return []
+        # Providers reject a blank text.
+        asked, *given = (text if text.strip() else "." for text in (query, *texts))
+        scores, response, ms = self._model.call(
+            "rerank", _scores, query=asked, documents=given, return_documents=False
+        )
+        note_call(_call_of_reranking(self._model.model, response, ms))
+        if sorted(scores) != list(range(len(texts))) or not all(map(math.isfinite, scores.values())):
+            raise BackendError(f"{self.name} did not return one score for each of {len(texts)} texts")
+        return [scores[place] for place in range(len(texts))]
+
+
+def _scores(response: Any) -> dict[int, float]:
+    """Place of a text to its score."""
+    return {int(result["index"]): float(result["relevance_score"]) for result in response.results}
+
+
+def _call_of_reranking(model: str, response: Any, ms: float) -> ModelCall:
+    meta = getattr(response, "meta", None) or {}
+    billed, counted = meta.get("billed_units") or {}, meta.get("tokens") or {}
+    tokens = billed.get("total_tokens") or counted.get("input_tokens") or 0
+    cost = _cost(table_entry(model) or {}, billed.get("search_units"), tokens)
+    return ModelCall(purpose="reranking", model=model, prompt_tokens=tokens, cost_usd=cost, ms=ms)
+
+
+def _cost(prices: Mapping[str, Any], searches: int | None, tokens: int) -> float | None:
+    """US dollars; None where the price, or what it is multiplied with, is unknown.
+
+    LiteLLM's own calculator returns 0 there.
+    """
+    for price, amount in (
+        (prices.get("input_cost_per_query"), searches),
+        (prices.get("input_cost_per_token"), tokens),
+    ):
+        if price:
+            return price * amount if amount else None
+    return 0.0 if prices else None

@@ -43,7 +43,7 @@ def timed_out(error: BaseException) -> bool:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the provider's content filter refused to answer."""
+    """Return whether the provider's content filter refused to answer."""
     return type(error).__name__ == "ContentPolicyViolationError"
 
 
@@ -57,7 +57,7 @@ def has_no_credit(error: BaseException) -> bool:
 
 
 def is_unreadable_reply(error: BaseException) -> bool:
-    """Whether the provider answered, and its reply cannot be read. It may have been billed.
+    """Return whether the provider answered, and its reply cannot be read. It may have been billed.
 
     LiteLLM gives such an error status 500, like one that the provider sends: only its causes tell them apart.
     """
@@ -70,7 +70,7 @@ def is_unreadable_reply(error: BaseException) -> bool:
 
 
 def was_billed(error: BaseException) -> bool:
-    """Whether a reply that cannot be read reports the tokens that it used."""
+    """Return whether a reply that cannot be read reports the tokens that it used."""
     if not is_unreadable_reply(error):
         return False
     return any(
@@ -88,7 +88,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the next attempt may succeed."""
+    """Return whether the next attempt may succeed."""
     if is_refusal(error) or has_no_credit(error) or was_billed(error) or (retry_after(error) or 0.0) > LONGEST_WAIT:
         return False
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
@@ -99,7 +99,7 @@ def is_rate_limit(error: BaseException) -> bool:
 
 
 def is_too_much(error: BaseException) -> bool:
-    """Whether the provider is overloaded: a rate limit, a 5xx for overload, a timeout."""
+    """Return whether the provider is overloaded: a rate limit, a 5xx for overload, a timeout."""
     return timed_out(error) or status_of(error) in _TOO_MUCH_STATUS
 
 
@@ -116,7 +116,7 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def reason_of(error: BaseException) -> str:
-    """The provider's message in one line, without keys; of a JSON body only its message."""
+    """Return the provider's message in one line, without keys; of a JSON body only its message."""
     said = _ERROR_NAMES.sub("", one_line(_TRACEBACK.sub("", storable(str(error)))))
     message = _MESSAGE.search(said)
     return scrubbed(_unescaped(message[1]) if message else said)[:_LONGEST_REASON]
@@ -130,7 +130,7 @@ def _unescaped(text: str) -> str:
 
 
 def failed_reply(error: BaseException, timeout: float) -> Reply:
-    """The error as a reply: its reason in one line, without keys. ``timeout`` in seconds."""
+    """Return the error as a reply: its reason in one line, without keys. ``timeout`` in seconds."""
     if is_refusal(error):
         return Reply(text="", refused=True)
     if timed_out(error):
@@ -149,7 +149,8 @@ _ABOUT_THE_PROMPT = re.compile(r"moderat|flagged|content.?policy|blocked|safety"
 
 
 def permanent_failure(error: BaseException, model: str, *, has_answered: bool) -> str | None:
-    """Why no call of the model can succeed, and how to fix it, in one sentence; None where another call may.
+    """Return why no call of the model can succeed, and how to fix it, in one sentence; None where another call
+    may.
 
     A 403 may be a gateway's objection to one prompt, so it counts only while the model has not answered any.
     """

@@ -112,7 +112,7 @@ class Judgement(Frozen):
 
 
 def rubric_of(question: Question, chosen: RubricChoice) -> str:
-    """The name of the rubric by which a question is judged."""
+    """Return the name of the rubric by which a question is judged."""
     benchmark = _benchmark_of(question) if chosen == "auto" else chosen
     if benchmark == "locomo":
         return "locomo/adversarial" if question.abstain else "locomo"
@@ -164,7 +164,7 @@ class ModelJudge:
 
 
 def judging_request(question: Question, text: str, rubric: str, model: str, api_base: str | None) -> AnswerRequest:
-    """The call. JSON keeps the texts of the dataset and of the model apart from the instructions."""
+    """Return the call. JSON keeps the texts of the dataset and of the model apart from the instructions."""
     expected = "(not mentioned in the conversation)" if question.abstain else question.expected
     material: dict[str, object] = {"question": question.text, "expected answer": expected}
     if question.supersedes:
@@ -191,7 +191,7 @@ _LAST = re.compile(r"\b(yes|no)\W*\Z", re.IGNORECASE)
 
 
 def verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
-    """The verdict of a judge's reply, or why it has none."""
+    """Return the verdict of a judge's reply, or why it has none."""
     try:
         with grading_one_answer():
             return _read(reply)
@@ -200,7 +200,7 @@ def verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
 
 
 def read_again(judgement: Judgement) -> Judgement:
-    """The judgement, with the verdict of its recorded reply if that could not be read before."""
+    """Return the judgement, with the verdict of its recorded reply if that could not be read before."""
     if not is_grading_failure(judgement.problem):
         return judgement
     verdict, problem = verdict_in(judgement.reply)

@@ -1,22 +1,19 @@
-"""Imports LiteLLM once, late, offline and silently, and calls it without its logging.
+"""Imports LiteLLM once, late, offline and silently.
 
 The calls that a memory makes through LiteLLM by itself, past the model that memreplay gives it, are counted.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
 import os
 import sys
 import warnings
-from collections.abc import Awaitable, Callable
 from datetime import datetime
 from functools import lru_cache
 from threading import Lock, Thread
 from types import ModuleType
 from typing import Any
-from uuid import uuid4
 
 from memory_backends.metering import call_began, call_ended, watch_calls
 from memory_backends.stores.trace import ModelCall
@@ -60,59 +57,7 @@ def _load() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
-    # A tokenizer that it parses and does not use again: 14 MB.
-    vars(litellm.utils).pop("json_data", None)
     return litellm
-
-
-ChatCall = Callable[..., Awaitable[Any]]
-
-
-def chat_call(litellm: ModuleType) -> ChatCall:
-    """``litellm.acompletion`` without what LiteLLM puts around it: callbacks, log records, the cost three times.
-
-    That takes as long as the call itself. The function inside does the same but for that, errors included. Where a
-    version of LiteLLM has no such function, this is ``acompletion`` as it is.
-    """
-    return _without_logging(litellm.acompletion)
-
-
-@lru_cache(maxsize=4)
-def _without_logging(acompletion: ChatCall) -> ChatCall:
-    inside = inspect.unwrap(acompletion)
-    if inside is acompletion or not inspect.iscoroutinefunction(inside):
-        return acompletion
-    try:
-        from litellm.litellm_core_utils.litellm_logging import Logging
-
-        class Silent(Logging):
-            """Notes what a provider's code may look up, and logs nothing."""
-
-            def pre_call(self, *args: Any, **kwargs: Any) -> None:
-                pass
-
-            def post_call(self, *args: Any, **kwargs: Any) -> None:
-                pass
-
-        def silent(model: str, messages: Any) -> Silent:
-            return Silent(
-                model=model,
-                messages=messages,
-                stream=False,
-                call_type="acompletion",
-                start_time=datetime.now(),
-                litellm_call_id=str(uuid4()),
-                function_id="",
-            )
-
-        silent("", [])
-    except (ImportError, TypeError):
-        return acompletion
-
-    async def call(**given: Any) -> Any:
-        return await inside(**given, litellm_logging_obj=silent(given["model"], given["messages"]))
-
-    return call
 
 
 _watching: list[object] = []

@@ -69,7 +69,7 @@ class Reply(Frozen):
 
     @property
     def was_billed(self) -> bool:
-        """Whether the provider charges for it: an empty reply is an error, and has used tokens."""
+        """Return whether the provider charges for it: an empty reply is an error, and has used tokens."""
         return self.error is None or self.usage.prompt + self.usage.completion > 0
 
 

@@ -92,7 +92,9 @@ class MemoryChatModel:
     async def complete(
         self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
     ) -> tuple[ChatMessage | None, ModelCall]:
-        """A failed call, or a refusal, has no message. A reply from the cache counts with its original usage."""
+        """Return a failed call, or a refusal, has no message. A reply from the cache counts with its original
+        usage.
+        """
         thinking = REASONING_TOKENS if model_facts(self.name).reasons_first else 0
         request = AnswerRequest(
             model=self.name,
@@ -164,7 +166,7 @@ class ModelFactExtractor:
         self._api_base = api_base
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """The facts, and what the call cost. A failed call, or a malformed reply, has no facts."""
+        """Return the facts, and what the call cost. A failed call, or a malformed reply, has no facts."""
         reply = await self._model.answer(extraction_request(exchange, self.name, self._api_base))
         facts, error = _read(reply)
         return facts, Extraction(
@@ -182,7 +184,7 @@ class ModelFactExtractor:
 
 
 def extraction_request(exchange: Exchange, model: str, api_base: str | None) -> AnswerRequest:
-    """The call. Each message of the exchange is one line after its turn id."""
+    """Return the call. Each message of the exchange is one line after its turn id."""
     said = "\n".join(
         f"[{message.turn_id}] {message.label}: {one_line(message.text)}" for message in exchange.messages
     )
@@ -211,7 +213,7 @@ def _schema() -> dict[str, Any]:
 
 
 def _read(reply: Reply) -> tuple[tuple[ExtractedFact, ...], str | None]:
-    """The facts of a reply, or why it has none."""
+    """Return the facts of a reply, or why it has none."""
     if reply.error is not None or reply.refused:
         return (), reply.error or "the model refused"
     text = reply.text or ""

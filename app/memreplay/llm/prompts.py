@@ -87,7 +87,7 @@ REASONING_TOKENS = 2048
 def build_request(
     question: Question, context: str, model: str, api_base: str | None, repeat: int = 0
 ) -> AnswerRequest:
-    """The call that asks a model a question. The context is one segment."""
+    """Return the call that asks a model a question. The context is one segment."""
     return AnswerRequest(
         model=model,
         api_base=api_base,
@@ -98,24 +98,24 @@ def build_request(
 
 
 def question_prompt(question: Question) -> str:
-    """The part after the history: the question, its options, and the instructions."""
+    """Return the part after the history: the question, its options, and the instructions."""
     return QUESTION_LABEL + " " + one_line(question.text) + "\n\n" + KINDS[question.kind].closing(question)
 
 
 def after_history(context: str, asked: str) -> PromptMessage:
-    """A message with the context and, below it, the question."""
+    """Return a message with the context and, below it, the question."""
     segments = (HISTORY_HEADING + "\n", context if context.strip() else NO_HISTORY, "\n\n" + asked)
     return PromptMessage(role="user", segments=segments)
 
 
 def context_of(prompt: Sequence[PromptMessage]) -> str:
-    """The context in a prompt of :func:`build_request`; empty where nothing was remembered."""
+    """Return the context in a prompt of :func:`build_request`; empty where nothing was remembered."""
     context = prompt[0].segments[1]
     return "" if context == NO_HISTORY else context
 
 
 def with_context(prompt: Sequence[PromptMessage], context: str) -> tuple[PromptMessage, ...]:
-    """The same prompt with another context."""
+    """Return the same prompt with another context."""
     heading, _, asked = prompt[0].segments
     shown = context if context.strip() else NO_HISTORY
     return (prompt[0].model_copy(update={"segments": (heading, shown, asked)}), *prompt[1:])
@@ -151,7 +151,7 @@ _ROLE = (
 def build_agent_request(
     message: str, context: str, now: datetime, model: str, api_base: str | None
 ) -> AnswerRequest:
-    """The call for the agent's next turn. ``now`` is the conversation's own time."""
+    """Return the call for the agent's next turn. ``now`` is the conversation's own time."""
     remembered = context if context.strip() else NO_HISTORY
     closing = "\n\nIt is now " + _moment(now) + ".\n" + AGENT_CUE
     return AnswerRequest(
@@ -171,7 +171,7 @@ def longest_agent_reply(model: str) -> int:
 
 
 def remembered_in(instructions: str) -> str | None:
-    """The context in an agent's system message; None where the message is not one of ours."""
+    """Return the context in an agent's system message; None where the message is not one of ours."""
     before, cue, after = instructions.rpartition("\n" + AGENT_CUE)
     history = before.partition(_ROLE + HISTORY_HEADING + "\n")[2].rpartition("\n\nIt is now ")[0]
     if not cue or after.strip() or not history:

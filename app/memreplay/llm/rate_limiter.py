@@ -244,7 +244,7 @@ class RateLimiter:
 
     @property
     def waiting_for(self) -> tuple[int, float]:
-        """The calls under way, and the seconds since the model last replied or was first called."""
+        """Return the calls under way, and the seconds since the model last replied or was first called."""
         return self._under_way, 0.0 if self._heard_at is None else self._clock.now() - self._heard_at
 
     def succeeded(self, tokens_beyond_estimate: int) -> None:
@@ -342,7 +342,7 @@ class RateLimiters:
         self._stopped = False
 
     def of(self, model: str) -> RateLimiter:
-        """The rate limiter of a model, by its LiteLLM name."""
+        """Return the rate limiter of a model, by its LiteLLM name."""
         if model not in self._by_model:
             self._by_model[model] = self._new(model)
             if self._stopped:
@@ -357,11 +357,13 @@ class RateLimiters:
 
     @property
     def unavailable(self) -> dict[str, str]:
-        """The models that are not called any more → why, in one sentence."""
+        """Return the models that are not called any more → why, in one sentence."""
         return {model: one.unavailable for model, one in self._by_model.items() if one.unavailable is not None}
 
     def silence(self) -> str:
-        """The models that have not replied for a while although they were called, in one sentence; else empty."""
+        """Return the models that have not replied for a while although they were called, in one sentence; else
+        empty.
+        """
         waits = [(name, *limiter.waiting_for) for name, limiter in self._by_model.items()]
         silent = [
             f"{name} ({calls} {'call' if calls == 1 else 'calls'}, no reply for {seconds:.0f} s)"

@@ -53,7 +53,7 @@ def register_url_secrets(url: str | None) -> None:
 
 
 def without_secrets(url: str | None) -> str | None:
-    """A URL without user, password, query and fragment."""
+    """Return a URL without user, password, query and fragment."""
     if url is None:
         return None
     parts = urlsplit(url)
@@ -62,18 +62,20 @@ def without_secrets(url: str | None) -> str | None:
 
 
 def redact_secrets(text: str) -> str:
-    """The text without known secrets."""
+    """Return the text without known secrets."""
     return _without(text, (*_given, *_in_environment()))
 
 
 def redact_reply(text: str) -> str:
-    """A model's reply without secrets that cannot be ordinary words: it is scored, and a password may be a city."""
+    """Return a model's reply without secrets that cannot be ordinary words: it is scored, and a password may be a
+    city.
+    """
     known = (*_given, *_in_environment())
     return _without(text, [value for value in known if len(value) >= _UNMISTAKABLE and not value.isalpha()])
 
 
 def scrubbed(text: str) -> str:
-    """The text without known secrets and without anything that looks like a key."""
+    """Return the text without known secrets and without anything that looks like a key."""
     return _LOOKS_LIKE_A_KEY.sub("[key]", redact_secrets(text))
 
 
@@ -90,5 +92,5 @@ def _in_environment() -> Iterator[str]:
 
 
 def _written(value: str) -> set[str]:
-    """A secret as it is written in text, in a URL and in JSON."""
+    """Return a secret as it is written in text, in a URL and in JSON."""
     return {value, quote(value), quote(value, safe=""), json.dumps(value)[1:-1]}

@@ -15,9 +15,8 @@ from memreplay.pages.questions import RowKey, row_key, without_prefix
 from memreplay.scoring import By
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
-from memreplay.scoring.groups import Group, group_of
+from memreplay.scoring.groups import Group, by_conversation, group_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.repeats import by_conversation, shares_right
 from memreplay.scoring.results import Results
 from memreplay.scoring.statistics import clustered_interval
 from memreplay.scoring.verdicts import LABELS, VERDICTS

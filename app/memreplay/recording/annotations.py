@@ -19,9 +19,20 @@ from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
 from memreplay.paths import notes_folder
 from memreplay.recording.connection import connect_read_only, open_briefly
-from memreplay.recording.labels import labels_of_conversation
 from memreplay.timeline.annotations import Annotations, Bookmark, SavedBreakpoint, SessionAnnotations
 from memreplay.timeline.timeline import AskKey
+
+
+def labels_of_conversation(db: Database, conversation: int) -> dict[AskKey, Verdict]:
+    """Return the labelled answers of a conversation, by its key."""
+    if not db.table("labels").exists():
+        return {}
+    query = "select backend, model, question_id, repeat, turn, by_hand, label from labels where conversation = ?"
+    return {
+        AskKey(backend, model, question_id, repeat, turn, bool(by_hand)): label
+        for backend, model, question_id, repeat, turn, by_hand, label in db.execute(query, [conversation])
+    }
+
 
 _KEY = "select key from conversations where run_id = ? and id = ?"
 
@@ -93,7 +104,7 @@ def live_annotations(db: Database, conversation: int, path: Path) -> RecordedAnn
 
 
 class _KeptConversation(Frozen):
-    """What a user added to one conversation of a recording that is not written to."""
+    """A user's notes on one conversation of a recording that is not written to."""
 
     bookmarks: tuple[Bookmark, ...] = ()
     breakpoints: tuple[SavedBreakpoint, ...] = ()
@@ -167,7 +178,7 @@ class AnnotationsBeside(SessionAnnotations):
 
 
 def annotations_of(path: Path, run_id: str, conversation_id: str, *, shipped: Collection[Path] = ()) -> Annotations:
-    """The annotations of a recorded conversation.
+    """Return the annotations of a recorded conversation.
 
     They are saved in its file. Those of a file that cannot be written are saved beside it, as ``NAME.notes.json``;
     if that folder cannot be written either, or the file is ``shipped``, in the user's data folder.

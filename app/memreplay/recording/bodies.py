@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 from pydantic import ValidationError
@@ -15,11 +15,189 @@ from pydantic import ValidationError
 from memory_backends.storable import storable_value
 from memreplay.engine.events import REPLAY_EVENT, AnswerScored, AskEvent, ReplayEvent, ReplyReceived
 from memreplay.errors import DamagedEventError, RecordingError
-from memreplay.recording.packing import Share, packed, unpacked
+
+Share = Callable[[dict[str, Any]], int]
+"""Keeps what recurs, and returns the number of its part: equal ones have the same."""
+
+PartOf = Callable[[int], Mapping[str, Any]]
+"""The part with a number."""
+
+PART = "part"
+
+_IN_COLUMNS = ("conversation", "turn", "backend", "kind")
+"""Fields of every event that its row has in columns."""
+
+_OF_A_CANDIDATE = ("id", "store", "place", "text", "turns", "sources", "excerpts")
+
+_OF_A_FOUND_POINT = ("id",)
+
+_OF_A_CUT = ("place", "turns")
+
+_OF_A_COMMAND = ("kind", "store", "command", "key", "phase", "actor")
+"""Fields that recur, by what they are fields of."""
+
+MOST_FIELDS_OF_A_TABLE = 4_000_000
+"""Limit of fields: a short body could refer to a part of many fields many times (300,000 candidates)."""
+
+_TABLES = {"hits": _OF_A_CANDIDATE, "missed": _OF_A_CANDIDATE, "cut": _OF_A_CUT}
+
+
+def packed(fields: dict[str, Any], share: Share) -> dict[str, Any]:
+    """Return the body of an event with these fields, in JSON form. :func:`unpacked` gives them back."""
+    body = {name: value for name, value in fields.items() if name not in _IN_COLUMNS}
+    for name, recurring in _TABLES.items():
+        if body.get(name):
+            body[name] = _table(body[name], recurring, share)
+    if "operation" in body:
+        body["operation"] = _packed_operation(body["operation"], share)
+    return body
+
+
+def unpacked(
+    body: Mapping[str, Any], columns: Mapping[str, Any], part_of: PartOf, *, with_candidates: bool = True
+) -> dict[str, Any]:
+    """Return the fields of an event from its body and the columns of its row; bodies of older formats have all of
+    them.
+
+    Without ``with_candidates`` it has no hits, missed candidates and cuts.
+    """
+    fields = {**columns, **body}
+    for name in _TABLES:
+        if name in fields:
+            fields[name] = list(rows_of(fields[name], part_of)) if with_candidates else ()
+    if isinstance(fields.get("operation"), dict):
+        fields["operation"] = _unpacked_operation(fields["operation"], part_of)
+    return fields
+
+
+def with_part(operation: Mapping[str, Any], part_of: PartOf) -> dict[str, Any]:
+    """Return a store command with what it shares with others, and its change as it stands in the body."""
+    rest = {"error": None, **operation}
+    part = rest.pop(PART, None)
+    return rest if part is None else {**part_of(part), **rest}
+
+
+def parts_and_ranks(table: Any) -> Iterable[tuple[Any, int]]:
+    """Return, for each candidate in a table, its part's number (or itself if it has none), and its rank."""
+    if not isinstance(table, dict):
+        return [(row, row["rank"]) for row in table]
+    parts, first = table[PART], table.get("first")
+    return zip(parts, table["rank"] if first is None else range(first, first + len(parts)), strict=True)
+
+
+def rows_of(table: Any, part_of: PartOf) -> Sequence[dict[str, Any]]:
+    """Return the rows of a table, in JSON form. Bodies of older formats, and empty tables, have a list of rows.
+
+    Raises:
+        ValueError: they have more than :data:`MOST_FIELDS_OF_A_TABLE`.
+    """
+    if not isinstance(table, dict):
+        return cast("Sequence[dict[str, Any]]", table)
+    columns = dict(table)
+    parts = columns.pop(PART)
+    first = columns.pop("first", None)
+    channels = columns.pop("channels", None)
+    rows: list[dict[str, Any]] = []
+    fields = 0
+    for part in parts:
+        recurring = part_of(part)
+        fields += len(recurring) + len(columns) + len(channels or ())
+        if fields > MOST_FIELDS_OF_A_TABLE:
+            raise ValueError(f"a table of it has more than {MOST_FIELDS_OF_A_TABLE:,} fields")
+        rows.append(dict(recurring))
+    for number, row in enumerate(rows):
+        if first is not None:
+            row["rank"] = first + number
+        for name, column in columns.items():
+            row[name] = column[number] if isinstance(column, list) else column
+        if channels is not None:
+            row["channels"] = {}
+    for name, channel in (channels or {}).items():
+        _unpack_channel(name, channel, rows)
+    return rows
+
+
+def _table(rows: Sequence[dict[str, Any]], recurring: Sequence[str], share: Share) -> Any:
+    """Return the rows as a table, or as they are if a table would not give them back as they were."""
+    names = [name for name in rows[0] if name not in recurring]
+    channels = _channels(rows) if "channels" in names else {}
+    if channels is None or any(len(row) != len(rows[0]) for row in rows):
+        return rows
+    table: dict[str, Any] = {PART: [share({name: row[name] for name in recurring}) for row in rows]}
+    for name in names:
+        column = [row[name] for row in rows]
+        if name == "channels":
+            table[name] = channels
+        elif name == "rank" and _counts_up(column):
+            table["first"] = column[0]
+        else:
+            table[name] = _column(column)
+    return table
+
+
+def _column(values: list[Any]) -> Any:
+    """Return one value if all rows share it, else the list of values. Values must not be lists."""
+    return values[0] if all(value == values[0] for value in values) else values
+
+
+def _counts_up(ranks: Sequence[Any]) -> bool:
+    return list(ranks) == list(range(ranks[0], ranks[0] + len(ranks)))
+
+
+def _channels(rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the channels of candidates by name, each with its ranks, and scores unless they are the candidates'
+    own.
+
+    A candidate without a channel has a null there. None if the candidates list their channels in no common order.
+    """
+    names = list(dict.fromkeys(name for row in sorted(rows, key=_by_most_channels) for name in row["channels"]))
+    if any(list(row["channels"]) != [name for name in names if name in row["channels"]] for row in rows):
+        return None
+    packed: dict[str, Any] = {}
+    for name in names:
+        found = [row["channels"].get(name) for row in rows]
+        ranks = [each and each["rank"] for each in found]
+        scores = [each and each["score"] for each in found]
+        packed[name] = {"first": ranks[0]} if None not in ranks and _counts_up(ranks) else {"rank": ranks}
+        if scores != [row["score"] for row in rows]:
+            packed[name]["score"] = scores
+    return packed
+
+
+def _by_most_channels(row: dict[str, Any]) -> int:
+    return -len(row["channels"])
+
+
+def _unpack_channel(name: str, channel: Mapping[str, Any], rows: Sequence[dict[str, Any]]) -> None:
+    ranks = channel.get("rank") or range(channel["first"], channel["first"] + len(rows))
+    scores = channel.get("score")
+    for number, row in enumerate(rows):
+        if ranks[number] is not None:
+            score = row["score"] if scores is None else scores[number]
+            row["channels"][name] = {"rank": ranks[number], "score": score}
+
+
+def _packed_operation(operation: dict[str, Any], share: Share) -> dict[str, Any]:
+    packed: dict[str, Any] = {PART: share({name: operation[name] for name in _OF_A_COMMAND})}
+    packed |= {name: value for name, value in operation.items() if name not in _OF_A_COMMAND}
+    change = packed["change"]
+    if change is not None and change.get("found") and change["kind"] == "search":
+        packed["change"] = change | {"found": _table(change["found"], _OF_A_FOUND_POINT, share)}
+    if packed["error"] is None:
+        del packed["error"]
+    return packed
+
+
+def _unpacked_operation(operation: dict[str, Any], part_of: PartOf) -> dict[str, Any]:
+    fields = with_part(operation, part_of)
+    change = fields["change"]
+    if change is not None and change["kind"] == "search":
+        fields["change"] = change | {"found": rows_of(change["found"], part_of)}
+    return fields
+
 
 UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
 """Errors that a damaged recording causes."""
-
 
 _INCONSISTENT = (LookupError, TypeError, AttributeError, ValueError, OverflowError, AssertionError, RecursionError)
 """Errors of code that reads a recording whose rows contradict each other, such as a score without its question."""
@@ -81,7 +259,7 @@ def intern(value: Any, store: Callable[[str, str], None]) -> Any:
 
 
 MOST_JOINED_CHARACTERS = 64 * 2**20
-"""In texts of one body that are joined from pieces: a short body could refer to a long text many times."""
+"""Limit of characters in texts joined from pieces: a short body could refer to a long text many times."""
 
 
 def resolve(value: Any, look_up: Callable[[str], str]) -> Any:
@@ -140,7 +318,7 @@ def to_json(value: Any, option: int | None = None) -> bytes:
 
 
 def event_to_json(event: ReplayEvent, store: Callable[[str, str], None], share: Share) -> str:
-    """The body of an event's row. Long texts go to ``store`` as (hash, text), and what recurs to ``share``.
+    """Return the body of an event's row. Long texts go to ``store`` as (hash, text), and what recurs to ``share``.
 
     What its row has in columns is not in it, nor what is empty or unset.
     """
@@ -178,7 +356,7 @@ _CANDIDATES = ("hits", "missed")
 def _interned_message(
     message: dict[str, Any], hits: Sequence[str], store: Callable[[str, str], None]
 ) -> dict[str, Any]:
-    """A message whose context is made of the texts of hits, which are stored anyway."""
+    """Return a message whose context is made of the texts of hits, which are stored anyway."""
     segments = []
     for segment in message["segments"]:
         pieces = _split(segment, hits) if len(segment) >= LONG_TEXT else [segment]
@@ -202,18 +380,18 @@ def _split(text: str, known: Sequence[str]) -> list[str]:
 
 
 class Shelf(Protocol):
-    """What bodies of events refer to."""
+    """The texts and parts that bodies of events refer to."""
 
     def text(self, digest: str, /) -> str:
-        """The text with a hash."""
+        """Return the text with a hash."""
         ...
 
     def part(self, number: int, /) -> Mapping[str, Any]:
-        """The part with a number, with its texts."""
+        """Return the part with a number, with its texts."""
         ...
 
     def raw_part(self, number: int, /) -> Mapping[str, Any]:
-        """The same with references in place of long texts."""
+        """Return the same with references in place of long texts."""
         ...
 
 
@@ -228,7 +406,7 @@ class EventRow(NamedTuple):
 
 
 def event_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
-    """The event of a row.
+    """Return the event of a row.
 
     Raises:
         DamagedEventError: the row is not an event's.
@@ -238,7 +416,8 @@ def event_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
 
 
 def ask_from_row(row: EventRow, shelf: Shelf) -> ReplayEvent:
-    """The event of an ask without hits, cuts and the prompt's text, which are most of it and its slowest part.
+    """Return the event of an ask without hits, cuts and the prompt's text, which are most of it and its slowest
+    part.
 
     Raises:
         DamagedEventError: the row is not an event's.

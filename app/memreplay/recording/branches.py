@@ -22,7 +22,7 @@ from memreplay.text import shortened
 
 
 class Branch(Frozen):
-    """Where a run departs from its ``parent``, and how.
+    """The point at which a run departs from its ``parent``, and the change.
 
     ``turn`` counts the turns that were played before the edits, in the parent's conversation. ``messages`` are
     edits of that conversation; ``stores`` are made in memory once these turns were played; ``settings`` replace
@@ -38,7 +38,7 @@ class Branch(Frozen):
 
     @property
     def edit(self) -> str:
-        """What was changed, in one line."""
+        """Return what was changed, in one line."""
         return "; ".join([*map(_of_message, self.messages), *map(_of_store, self.stores), *self._settings()])
 
     def _settings(self) -> list[str]:
@@ -75,7 +75,7 @@ def insert_branch(db: Database, run_id: str, branch: Branch) -> None:
 
 
 def branches_in(db: Database) -> dict[str, Branch]:
-    """All branches by the id of their run; none in a recording of an older format."""
+    """Return all branches by the id of their run; none in a recording of an older format."""
     if "branches" not in db.table_names():
         return {}
     return {
@@ -87,7 +87,8 @@ def branches_in(db: Database) -> dict[str, Branch]:
 
 
 def file_of_branches(path: Path, run_id: str) -> Path:
-    """Where branches of a run are saved: beside it; those of a shipped recording in a copy of the user's own.
+    """Return where branches of a run are saved: beside it; those of a shipped recording in a copy of the user's
+    own.
 
     The copy need not exist yet.
     """
@@ -97,7 +98,7 @@ def file_of_branches(path: Path, run_id: str) -> Path:
 
 
 def opened_for_branches(path: Path, run_id: str) -> Path:
-    """The same, and it exists.
+    """Return the same, and it exists.
 
     Raises:
         RecordingError: the copy cannot be made.

@@ -58,12 +58,12 @@ class Reask(Frozen):
 
     @property
     def error(self) -> str | None:
-        """Why there is no reply, or why the rules failed to grade it."""
+        """Return why there is no reply, or why the rules failed to grade it."""
         return self.reply.error or (self.score.error if self.score is not None else None)
 
     @property
     def counterfactual(self) -> Counterfactual | None:
-        """As it stands in the results; None before it is graded."""
+        """Return the counterfactual as it stands in the results; None before it is graded."""
         if self.score is None:
             return None
         is_error = self.score.outcome == "error"
@@ -80,7 +80,7 @@ class Reask(Frozen):
 def reasks_in(
     recording: Recording, run_id: str, conversation_id: str, asked: Mapping[AskId, QuestionAsked]
 ) -> list[Reask]:
-    """The recorded re-asks of a conversation; none in a recording of an older format.
+    """Return the recorded re-asks of a conversation; none in a recording of an older format.
 
     ``asked`` are the asks that they repeat, with their prompts.
     """
@@ -150,7 +150,8 @@ class ReaskStore:
 
 
 def packed(context: str, base: str) -> str:
-    """A context as JSON: texts, and ranges ``[first, last]`` of lines of the recorded context, which it repeats.
+    """Return a context as JSON: texts, and ranges ``[first, last]`` of lines of the recorded context, which it
+    repeats.
 
     A log that is asked about ten times with one turn in another place is then not stored ten times.
     """
@@ -173,7 +174,7 @@ def packed(context: str, base: str) -> str:
 
 
 def unpacked(body: str, base: str) -> str:
-    """The context that :func:`packed` was given."""
+    """Return the context that :func:`packed` was given."""
     lines = base.split("\n")
     parts: Sequence[str | list[int]] = orjson.loads(body)
     return "\n".join(part if isinstance(part, str) else "\n".join(lines[part[0] : part[1] + 1]) for part in parts)

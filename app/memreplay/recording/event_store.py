@@ -11,8 +11,15 @@ from sqlite_utils import Database
 
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
-from memreplay.recording.bodies import EventRow, Shelf, event_from_row, reporting_damaged_event, resolve
-from memreplay.recording.packing import parts_and_ranks, with_part
+from memreplay.recording.bodies import (
+    EventRow,
+    Shelf,
+    event_from_row,
+    parts_and_ranks,
+    reporting_damaged_event,
+    resolve,
+    with_part,
+)
 from memreplay.timeline.event_store import (
     EventArchive,
     EventSummary,
@@ -59,7 +66,7 @@ class RecordedArchive:
         self.operation_at.cache_clear()
 
     def summaries(self) -> Iterator[EventSummary]:
-        """A note of every event that a timeline indexes, by position and then in recorded order.
+        """Yield a note of every event that a timeline indexes, by position and then in recorded order.
 
         Reads the bodies of decisions and of store commands that changed a store, and no others. Most events of a
         long recording are of no use to an index: they are left out, but the last position of each sort is noted.
@@ -88,7 +95,7 @@ class RecordedArchive:
             yield from self._last(condition)
 
     def _last(self, condition: str) -> Iterator[EventSummary]:
-        """The position of the last event that meets a condition, told of no backend."""
+        """Return the position of the last event that meets a condition, told of no backend."""
         rows = self._db.conn.execute(
             f"select key, turn, kind from events where conversation = ?{condition}"
             " order by turn desc, key desc limit 1",
@@ -97,7 +104,7 @@ class RecordedArchive:
         return (EventSummary(key, turn, None, kind) for key, turn, kind in rows)
 
     def _read(self, value: Any) -> Any:
-        """A value of an event's JSON, which may be a reference to a long text."""
+        """Return a value of an event's JSON, which may be a reference to a long text."""
         return resolve(value, self._shelf.text) if isinstance(value, dict) else value
 
     def _event(self, ref: int) -> ReplayEvent:
@@ -111,7 +118,7 @@ class RecordedArchive:
         return self._events(backend, turn, " and +kind = 'store_operated'")
 
     def _events(self, backend: str, turn: int, condition: str) -> Sequence[ReplayEvent]:
-        """Only keys are read now, and events when they are used: a position may hold thousands."""
+        """Return only keys are read now, and events when they are used: a position may hold thousands."""
         rows = self._db.conn.execute(
             f"select key from events where conversation = ? and turn = ? and +backend = ?{condition} order by key",
             [self._conversation, turn, backend],
@@ -128,7 +135,9 @@ class RecordedArchive:
         return [operation_of(event_from_row(EventRow(self._id, *row), self._shelf)) for row in rows.fetchall()]
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What one backend heard, decided and changed up to a position. Other events are most of a recording."""
+        """Return what one backend heard, decided and changed up to a position. Other events are most of a
+        recording.
+        """
         rows = self._db.conn.execute(
             "select key from events where conversation = ? and turn <= ? and backend = ? and (changes = 1"
             " or kind in ('conversation_opened', 'observed', 'promotion_decided')) order by turn, key",
@@ -137,7 +146,9 @@ class RecordedArchive:
         return (self._event(key) for (key,) in rows.fetchall())
 
     def candidates(self, ref: int) -> list[RankedItem]:
-        """The hits and missed candidates of an event, without reading their texts or validating the event."""
+        """Return the hits and missed candidates of an event, without reading their texts or validating the
+        event.
+        """
         (body,) = self._db.conn.execute("select body from events where key = ?", [ref]).fetchone()
         with reporting_damaged_event():
             return self._candidates_in(orjson.loads(body))
@@ -155,7 +166,7 @@ class RecordedArchive:
         return self._item(self._shelf.raw_part(part))
 
     def _item(self, hit: Mapping[str, Any]) -> RankedItem:
-        """A candidate, but for its rank and whether it was missed."""
+        """Return a candidate, but for its rank and whether it was missed."""
         return RankedItem(
             self._read(hit["id"]),
             tuple(map(self._read, hit["turns"])),
@@ -219,7 +230,7 @@ class LiveArchive:
         return self._archive_of(turn).written_at(backend, turn)
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What one backend heard, decided and changed up to a position."""
+        """Return what one backend heard, decided and changed up to a position."""
         self._flush()
         return self._recorded.kept_until(backend, turn)
 

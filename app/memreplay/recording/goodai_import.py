@@ -31,8 +31,8 @@ from memreplay.engine.events import (
     TestBegan,
     TestScored,
     TestWaited,
+    shown_expectation,
 )
-from memreplay.engine.events.tests import shown_expectation
 from memreplay.errors import DatasetError, UsageError
 from memreplay.recording.writer import RunRecorder, fingerprint
 
@@ -54,7 +54,7 @@ _SAID: dict[EventType, MessagePart] = {
 
 
 class _Wait(BaseModel):
-    """What a wait waits for: seconds, at most a century, and tokens."""
+    """The limits of a wait: seconds, at most a century, and tokens."""
 
     time: Annotated[float, Field(ge=0, le=3.2e9)] | None = None
     tokens: Annotated[int, Field(ge=0, le=10**9)] | None = None
@@ -222,5 +222,5 @@ class _ImportedRun:
 
 
 def _dataset_of(test_id: str) -> str:
-    """The dataset in ``"{dataset} - {id}"``."""
+    """Return the dataset in ``"{dataset} - {id}"``."""
     return test_id.rpartition(" - ")[0]

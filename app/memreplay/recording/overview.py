@@ -1,4 +1,4 @@
-"""What a list of recordings says of each: when, what, which memories, how far it got, and the scores."""
+"""The overview of a recording in a list: when, what, which memories, how far it got, and the scores."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Progress = Literal["finished", "interrupted", "running"]
 
 
 class Share(NamedTuple):
-    """How many of how many."""
+    """A count out of a total."""
 
     done: int
     total: int
@@ -49,7 +49,7 @@ class RecordingOverview(Frozen):
 
     @property
     def stopped_at(self) -> str:
-        """How far an unfinished run got, in words."""
+        """Return how far an unfinished run got, in words."""
         if self.turns is not None and self.turns.done < self.turns.total:
             return f"at turn {self.turns.done} of {self.turns.total}"
         if self.conversations is not None and self.conversations.done < self.conversations.total:
@@ -108,14 +108,14 @@ def _overview(recording: Recording, run: RunInfo) -> RecordingOverview:
 
 
 def _progress(path: Path, run: RunInfo) -> Progress:
-    """A run whose process was killed still says that it is running: then nobody holds the file's lock."""
+    """Return a run whose process was killed still says that it is running: then nobody holds the file's lock."""
     if run.status != "running":
         return run.status
     return "running" if is_being_written(path) else "interrupted"
 
 
 def is_being_written(recording: Path) -> bool:
-    """Whether a process holds the right to write a recording."""
+    """Return whether a process holds the right to write a recording."""
     beside = recording.with_name(f".{recording.name}.lock")
     if not beside.exists():
         return False

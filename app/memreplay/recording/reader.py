@@ -21,17 +21,17 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import Verdict
+from memreplay.recording.annotations import labels_of_conversation
 from memreplay.recording.bodies import EventRow, ask_from_row, event_from_row, reporting_damage, resolve
 from memreplay.recording.branches import Branch, branches_in
 from memreplay.recording.connection import connect_read_only
 from memreplay.recording.event_store import RecordedArchive
-from memreplay.recording.labels import labels_of_conversation
 from memreplay.timeline.timeline import AnswerIndex, AskKey, Timeline
 
 RunStatus = Literal["running", "finished", "interrupted"]
 
 UNFINISHED: Final[frozenset[RunStatus]] = frozenset({"running", "interrupted"})
-"""Of a run that was stopped, and of one that was killed or still records."""
+"""Statuses of a run that was stopped, and of one that was killed or still records."""
 
 ANY_STATUS: Final[frozenset[RunStatus]] = UNFINISHED | {"finished"}
 
@@ -59,7 +59,9 @@ class RunInfo(Frozen):
 
 
 class ConversationSize(NamedTuple):
-    """How many turns and questions a recorded conversation has; ``conversing``: its turns are made by tests."""
+    """The numbers of turns and questions of a recorded conversation; ``conversing``: its turns are made by
+    tests.
+    """
 
     id: str
     turns: int
@@ -86,14 +88,14 @@ class Recording:
         return cls(connect_read_only(path), path)
 
     def runs(self) -> list[RunInfo]:
-        """All runs, oldest first."""
+        """Return all runs, oldest first."""
         with reporting_damage(self.path):
             branches = branches_in(self._db)
             rows = self._db.query("select * from runs order by started_at, rowid")
             return [_run_info(row, branches.get(row["id"])) for row in rows]
 
     def run(self, run_id: str | None = None) -> RunInfo:
-        """One run by its id, or the newest that is no branch.
+        """Return one run by its id, or the newest that is no branch.
 
         Raises:
             RecordingError: the recording does not have this run.
@@ -106,12 +108,12 @@ class Recording:
         return runs[-1]
 
     def conversation_ids(self, run_id: str) -> list[str]:
-        """The conversations of a run, in replay order."""
+        """Return the conversations of a run, in replay order."""
         query = "select id from conversations where run_id = ? order by position"
         return [row["id"] for row in self._query(query, run_id)]
 
     def conversation(self, run_id: str, conversation_id: str) -> Conversation:
-        """A conversation as it was replayed.
+        """Return a conversation as it was replayed.
 
         Raises:
             RecordingError: the run has no such conversation.
@@ -128,7 +130,7 @@ class Recording:
         return self._events(run_id, conversation_id, condition, kinds or ())
 
     def asks(self, run_id: str, conversation_id: str) -> AnswerIndex:
-        """Questions, replies and scores of a conversation, without hits, cuts and the text of prompts."""
+        """Return questions, replies and scores of a conversation, without hits, cuts and the text of prompts."""
         asks = AnswerIndex()
         condition = f" and e.kind in {placeholders(ASK_KINDS)}"
         with reporting_damage(self.path):
@@ -139,13 +141,13 @@ class Recording:
         return asks
 
     def failures(self, run_id: str) -> dict[AnswerKey, str | None]:
-        """The failure labels that were stored with the scores of a run; empty if it was never scored."""
+        """Return the failure labels that were stored with the scores of a run; empty if it was never scored."""
         query = "select conversation, question_id, backend, model, repeat, failure from scores where run_id = ?"
         with reporting_damage(self.path):
             return {(a, b, c, d, e): label for a, b, c, d, e, label in self._db.execute(query, [run_id])}
 
     def sizes(self, run_id: str) -> list[ConversationSize]:
-        """How long the conversations of a run are. Reads none of them."""
+        """Return how long the conversations of a run are. Reads none of them."""
         query = (
             "select id, json_array_length(body, '$.turns'), json_array_length(body, '$.questions'),"
             " coalesce(json_extract(body, '$.conversing'), 0)"
@@ -156,7 +158,7 @@ class Recording:
         return [ConversationSize(id_, turns, asked, bool(conversing)) for id_, turns, asked, conversing in rows]
 
     def outcomes(self, run_id: str) -> dict[tuple[str, str], int]:
-        """How many answers to scheduled questions each backend has with each outcome."""
+        """Return how many answers to scheduled questions each backend has with each outcome."""
         query = (
             "select e.backend, json_extract(e.body, '$.score.outcome'), count(*)"
             " from events e join conversations c on c.key = e.conversation"
@@ -166,7 +168,7 @@ class Recording:
         return {(backend, outcome): count for backend, outcome, count in self._db.execute(query, [run_id])}
 
     def turns_played(self, run_id: str, conversation_id: str) -> int:
-        """The last turn of a conversation that was played; 0 if none was."""
+        """Return the last turn of a conversation that was played; 0 if none was."""
         query = (
             "select max(e.turn) from events e join conversations c on c.key = e.conversation"
             " where c.run_id = ? and c.id = ? and e.kind = 'turn_played'"
@@ -174,7 +176,7 @@ class Recording:
         return self._db.execute(query, [run_id, conversation_id]).fetchone()[0] or 0
 
     def labels(self, run_id: str, conversation_id: str) -> dict[AskKey, Verdict]:
-        """The answers of a conversation that were labelled by hand."""
+        """Return the answers of a conversation that were labelled by hand."""
         return labels_of_conversation(self._db, self.conversation_key(run_id, conversation_id))
 
     def writes_and(self, run_id: str, conversation_id: str, kinds: tuple[str, ...]) -> Iterator[ReplayEvent]:
@@ -199,7 +201,7 @@ class Recording:
         yield from map(EventRow._make, self._db.execute(query, [run_id, conversation_id, *values]))
 
     def archive(self, run_id: str, conversation_id: str) -> RecordedArchive:
-        """The events of a conversation, read on demand while the recording is open.
+        """Return the events of a conversation, read on demand while the recording is open.
 
         Raises:
             RecordingError: the run has no such conversation.
@@ -229,7 +231,7 @@ class Recording:
             )
 
     def timeline(self, run_id: str, conversation_id: str) -> Timeline:
-        """A timeline that reads events on demand while the recording is open. Indexing them may take long.
+        """Return a timeline that reads events on demand while the recording is open. Indexing them may take long.
 
         Raises:
             RecordingError: the run has no such conversation.
@@ -240,7 +242,9 @@ class Recording:
             )
 
     def counterfactual_rows(self, run_id: str, conversation_id: str) -> Iterator[dict[str, Any]]:
-        """The rows of a conversation's re-asks, in the order of asking; none in a recording of an older format."""
+        """Yield the rows of a conversation's re-asks, in the order of asking; none in a recording of an older
+        format.
+        """
         if "counterfactuals" in self._db.table_names():
             query = "select * from counterfactuals where conversation = ? order by key"
             yield from self._query(query, self.conversation_key(run_id, conversation_id))
@@ -249,7 +253,7 @@ class Recording:
         self._db.close()
 
     def conversation_key(self, run_id: str, conversation_id: str) -> int:
-        """The key of a conversation's row.
+        """Return the key of a conversation's row.
 
         Raises:
             RecordingError: the run has no such conversation.
@@ -270,7 +274,7 @@ class Recording:
         raise RecordingError(f"{self.path}: damaged: the text {digest} is missing")
 
     def raw_part(self, number: int) -> dict[str, Any]:
-        """A part of events, with references in place of its long texts."""
+        """Return a part of events, with references in place of its long texts."""
         for (body,) in self._db.conn.execute("select body from parts where key = ?", [number]):
             part: dict[str, Any] = orjson.loads(body)
             return part

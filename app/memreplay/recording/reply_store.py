@@ -46,7 +46,7 @@ class SqliteReplyCache:
             self._warn_once(error)
 
     def get(self, key: str) -> Reply | None:
-        """The reply to an identical request, if there is one."""
+        """Return the reply to an identical request, if there is one."""
         if self._db is None:
             return None
         try:

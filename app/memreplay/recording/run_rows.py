@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from hashlib import blake2b
 from itertools import chain, islice
@@ -29,10 +29,11 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import EventRow, event_from_row, event_to_json, intern, to_json
+from memreplay.recording.bodies import EventRow, event_from_row, event_to_json, intern, reporting_damage, to_json
 from memreplay.recording.branches import Branch, insert_branch
-from memreplay.recording.connection import full_disk
+from memreplay.recording.connection import connect_read_only, full_disk, leave_wal, open_exclusively
 from memreplay.recording.reader import Recording, placeholders
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.timeline.event_store import changes
 
 _PAID_KINDS = (*ASK_KINDS, "agent_replied", "benchmark_model_asked")
@@ -114,7 +115,7 @@ class RunRows:
             )
 
     def keyed_events(self, conversation_id: str) -> list[tuple[int, ReplayEvent]]:
-        """All events of a conversation with their keys, by position and then in recorded order."""
+        """Return all events of a conversation with their keys, by position and then in recorded order."""
         return self._keyed_events(conversation_id, "", ())
 
     def _keyed_events(
@@ -152,7 +153,7 @@ class RunRows:
             self._db.conn.executemany("delete from events where key = ?", keys)
 
     def _reads_of_asks(self, conversation: int) -> dict[int, list[int]]:
-        """The store commands of each ask's recall, by the key of its event: they directly precede it."""
+        """Return the store commands of each ask's recall, by the key of its event: they directly precede it."""
         rows = self._db.execute(
             "select e.key, e.backend, e.kind from events e"
             " left join parts p on p.key = json_extract(e.body, '$.operation.part')"
@@ -216,7 +217,7 @@ class RunRows:
             self._texts.add(digest, True)
 
     def _share(self, part: dict[str, Any]) -> int:
-        """The key of a part's row. One that has not been used for long may be stored again."""
+        """Return the key of a part's row. One that has not been used for long may be stored again."""
         digest = blake2b(orjson.dumps(part), digest_size=16).digest()
         key = self._parts.get(digest)
         if key is None:
@@ -241,11 +242,12 @@ _MOST_REMEMBERED = 100_000
 """Texts and parts that are remembered as stored: those of the latest conversations."""
 
 _K = TypeVar("_K")
+
 _V = TypeVar("_V")
 
 
 class _Latest(Generic[_K, _V]):
-    """What was stored last, by key. What a transaction adds counts only once it is committed."""
+    """The value stored last, by key. Values of a transaction count only once it is committed."""
 
     def __init__(self) -> None:
         self._committed: dict[_K, _V] = {}
@@ -312,3 +314,77 @@ def reporting_write_errors(path: Path) -> Iterator[None]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def store_scores(path: Path, run_id: str, rows: Sequence[QuestionRow]) -> None:
+    """Replace the stored scores of a run in one transaction. The file is not written if they are the same already.
+
+    Raises:
+        RecordingError: the file is read-only, in use, or cannot be written.
+    """
+    scores = [_score(run_id, row) for row in rows]
+    with closing(connect_read_only(path)) as db, reporting_damage(path):
+        if _stored_scores(db, run_id) == scores:
+            return
+    with open_exclusively(path) as (db, lock):
+        try:
+            with reporting_write_errors(path), db.atomic():
+                db.execute("delete from scores where run_id = ?", [run_id])
+                db.table("scores").insert_all(scores)
+            leave_wal(db)
+        finally:
+            db.close()
+            lock.release()
+
+
+def _stored_scores(db: Database, run_id: str) -> list[dict[str, Any]]:
+    rows = db.conn.execute("select * from scores where run_id = ? order by rowid", [run_id])
+    names = [name for name, *_ in rows.description]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+_SAME_NAMES = (
+    "dataset",
+    "conversation",
+    "question_id",
+    "backend",
+    "model",
+    "repeat",
+    "kind",
+    "type",
+    "question",
+    "expected",
+    "predicted",
+    "outcome",
+    "score",
+    "max_score",
+    "recorded_score",
+    "failure",
+    "failure_loss",
+    "failure_detail",
+    "closed_book_correct",
+    "recall_at_1",
+    "recall_at_5",
+    "recall_at_10",
+    "reciprocal_rank",
+    "evidence_in_prompt",
+    "exact_match",
+    "entity_recall",
+    "f1",
+    "cost_usd",
+    "ms",
+    "recall_ms",
+    "error",
+)
+"""Columns that are named and filled as in :class:`~memreplay.scoring.question_row.QuestionRow`."""
+
+
+def _score(run_id: str, row: QuestionRow) -> dict[str, Any]:
+    tokens = row.tokens
+    return {
+        "run_id": run_id,
+        **{name: getattr(row, name) for name in _SAME_NAMES},
+        "prompt_tokens": tokens.prompt if tokens else None,
+        "completion_tokens": tokens.completion if tokens else None,
+        "cached_tokens": tokens.cached if tokens else None,
+    }

@@ -70,7 +70,7 @@ def m002_labels_counterfactuals_and_branches(db: Database) -> None:
 
 @migrations()
 def m003_parts_of_events(db: Database) -> None:
-    """What many events repeat is a row of ``parts``, and no body repeats the columns of its row.
+    """Store what many events repeat once, as a row of ``parts``; drop from bodies what their columns say.
 
     Events of earlier runs keep the bodies that they have. The views read both.
     """
@@ -221,7 +221,7 @@ where e.kind = 'store_operated' and e.changes = 1
 
 
 def _candidate(name: str, hits: str) -> str:
-    """The SQL of a candidate's field: in a column of the table of hits, or in the hit of an older format."""
+    """Return the SQL of a candidate's field: in a column of the table of hits, or in the hit of an older format."""
     column = f"'$.{hits}.{name}'"
     return (
         f"case json_type(e.body, {column}) when 'array'"
@@ -231,7 +231,7 @@ def _candidate(name: str, hits: str) -> str:
 
 
 def _recurring(name: str) -> str:
-    """The SQL of a field that is in a candidate's part, or in the hit of an older format."""
+    """Return the SQL of a field that is in a candidate's part, or in the hit of an older format."""
     return f"coalesce(json_extract(p.body, '$.{name}'), json_extract(hit.value, '$.{name}'))"
 
 

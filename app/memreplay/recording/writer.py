@@ -40,7 +40,7 @@ _LONGEST_PENDING_SECONDS = 1.0
 
 
 def fingerprint(settings: dict[str, Any]) -> str:
-    """A digest of settings that does not depend on their order."""
+    """Return a digest of settings that does not depend on their order."""
     return sha256(to_json(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
@@ -150,7 +150,7 @@ class RunRecorder:
         self._pending = []
 
     def key_of(self, conversation_id: str, number: int) -> int:
-        """The key of a conversation's event with this 0-based number; commits the event if it is pending.
+        """Return the key of a conversation's event with this 0-based number; commits the event if it is pending.
 
         Only of a conversation with a live archive.
         """
@@ -159,7 +159,7 @@ class RunRecorder:
         return self._keys[conversation_id][number]
 
     def live_archive(self, conversation_id: str) -> LiveArchive:
-        """The event store of a timeline that follows a conversation while it is recorded.
+        """Return the event store of a timeline that follows a conversation while it is recorded.
 
         Create it before the first event, and pass it every event after :meth:`record`. It remains readable after
         the run has ended.
@@ -184,7 +184,7 @@ class RunRecorder:
         self._rows.forget_asks(conversation_id, asks)
 
     def keep_answers(self, conversation_id: str) -> list[ReplayEvent]:
-        """Of an earlier attempt at a conversation, keep what was answered, and delete the rest.
+        """Keep the answers of an earlier attempt at a conversation, and delete the rest.
 
         Returns the events that are left, in their order, as if they had been recorded by this process.
         """

@@ -48,7 +48,7 @@ def _litellm_embedder(name: str, api_base: str | None) -> TextEmbedder:
 
 
 def _litellm_reranker(name: str, api_base: str | None) -> TextReranker:
-    from memreplay.llm.reranking import LiteLLMReranker
+    from memreplay.llm.embeddings import LiteLLMReranker
 
     return LiteLLMReranker(name, api_base)
 

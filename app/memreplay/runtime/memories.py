@@ -16,9 +16,8 @@ from memory_backends.base import (
     StoreUnavailableError,
 )
 from memory_backends.metering import ChatModel, FactExtractor, MeteredChat
-from memory_backends.options import MemoryOptionError, MemoryOptions, memory_options
 from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken, works_elsewhere
-from memory_backends.resources import Resources, system_clock
+from memory_backends.resources import MemoryOptionError, MemoryOptions, Resources, memory_options, system_clock
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.stores.cleanup import remove_namespace
 from memory_backends.stores.qdrant import QdrantConnection

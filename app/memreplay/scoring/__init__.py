@@ -1,4 +1,4 @@
-"""What answers are worth together: verdicts, aggregates, comparisons.
+"""Verdicts on answers, and their aggregates and comparisons.
 
 Importing this package loads nothing: the command line needs the names of the breakdowns.
 """
@@ -19,12 +19,13 @@ SHOWN: tuple[Shown, ...] = (*BREAKDOWNS, "options")
 
 
 def without(by: By) -> str:
-    """The name of the group of questions that do not have this field, where others do."""
+    """Return the name of the group of questions that do not have this field, where others do."""
     return f"(no {by})"
 
 
 def type_words(name: str, other: str | None) -> str:
-    """The type of a question for people: the dataset's own name, and in brackets a second one if there is one.
+    """Return the type of a question for people: the dataset's own name, and in brackets a second one if there is
+    one.
 
     LoCoMo and LoCoMo-MC10 name the same categories differently, and use some names for different ones.
     """

@@ -16,18 +16,19 @@ from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_w
 from memreplay.scoring.groups import (
     Rows,
     breakdown_of,
+    by_conversation,
     count,
     group_of,
     groups_of,
     interval_over_questions,
     mean_of,
+    shares_right,
     uncertain_of,
     without_adversarial,
 )
 from memreplay.scoring.points import tests_of
 from memreplay.scoring.published import locomo_f1_of, longmemeval_of
 from memreplay.scoring.question_row import ANSWER_METRICS, QuestionRow, RowKind, Tokens
-from memreplay.scoring.repeats import by_conversation, shares_right
 from memreplay.scoring.results import (
     AbstentionResults,
     AdjustedResults,
@@ -118,13 +119,13 @@ def recall_of(rows: Rows) -> RecallResults:
 
 
 def failures_of(rows: Rows) -> dict[str, int]:
-    """The number of rows with each label, in the order of attribution; omits labels without rows."""
+    """Return the number of rows with each label, in the order of attribution; omits labels without rows."""
     counts = {label: sum(row.failure == label for row in rows) for label in LABELS}
     return {label: count for label, count in counts.items() if count}
 
 
 def adjusted_of(rows: Rows) -> AdjustedResults | None:
-    """The score by the corrected key; None if it corrects none of the questions."""
+    """Return the score by the corrected key; None if it corrects none of the questions."""
     corrected = [row.adjusted for row in rows if row.adjusted is not None]
     if not corrected:
         return None
@@ -165,19 +166,19 @@ def tokens_of(rows: Rows) -> Tokens:
 
 
 def _is_answered(row: QuestionRow) -> bool:
-    """Whether there is a reply. One that could not be graded is an error, and was paid for."""
+    """Return whether there is a reply. One that could not be graded is an error, and was paid for."""
     return row.outcome != "error" or row.judge is not None or is_grading_failure(row.error)
 
 
 def cost_of(rows: Rows) -> float | None:
-    """The cost of the replies, without errors; None if any price is unknown."""
+    """Return the cost of the replies, without errors; None if any price is unknown."""
     costs = [row.cost_usd for row in rows if _is_answered(row) or row.tokens is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if costs and len(known) == len(costs) else None
 
 
 def latency_of(rows: Rows) -> Latency:
-    """The latency of memory and model; excludes calls that failed."""
+    """Return the latency of memory and model; excludes calls that failed."""
     recall = [row.recall_ms for row in rows if row.recall_ms is not None]
     model = [row.ms for row in rows if row.ms is not None and _is_answered(row)]
     return Latency(
@@ -189,7 +190,7 @@ def latency_of(rows: Rows) -> Latency:
 
 
 def headline_of(rows: Rows) -> Headline:
-    """The quoted figures of one backend through one model."""
+    """Return the quoted figures of one backend through one model."""
     everything = group_of(rows)
     tokens, cost = tokens_of(rows), cost_of(rows)
     used = tokens.prompt + tokens.completion if any(row.tokens is not None for row in rows) else None
@@ -267,7 +268,7 @@ def _gain(rows: Rows) -> tuple[float | None, float | None, float | None]:
 
 
 def _agreement(rows: Rows) -> float | None:
-    """The share of pairs of repeats of a question with the same answer, without errors."""
+    """Return the share of pairs of repeats of a question with the same answer, without errors."""
     answers: dict[tuple[str, str, str], list[Hashable]] = defaultdict(list)
     for row in rows:
         if row.outcome != "error":

@@ -1,4 +1,4 @@
-"""How far the rules of the grader, a judge and labels by hand agree on which answers are right."""
+"""Agreement of the grader's rules, a judge and labels by hand on which answers are right."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memreplay.scoring.statistics import cohens_kappa
 
 
 class JudgeResults(Frozen):
-    """What a judge said of the ``answers`` that it was asked about, and what that took.
+    """The verdicts of a judge on the ``answers`` that it was asked about, and their cost.
 
     ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. ``right_by_grader`` of
     the same answers are right by the rules. ``rubrics`` counts answers. The backend's own tokens and costs exclude
@@ -32,7 +32,7 @@ class JudgeResults(Frozen):
 
 
 Rater = Literal["grader", "judge", "hand"]
-"""Who says whether an answer is right: the rules of the grader, a judge, or somebody on the why screen."""
+"""Raters of an answer: the rules of the grader, a judge, or somebody on the why screen."""
 
 RATERS: Final[Mapping[Rater, str]] = {
     "grader": "the grader's rules",
@@ -43,7 +43,7 @@ RATERS: Final[Mapping[Rater, str]] = {
 
 
 class Agreement(Frozen):
-    """How far raters ``a`` and ``b`` agree over the ``n`` answers that both rated.
+    """Agreement of raters ``a`` and ``b`` over the ``n`` answers that both rated.
 
     ``share`` is (both_right + both_wrong) / n, ``kappa`` Cohen's; null where it is not defined.
     """
@@ -87,7 +87,7 @@ PAIRS: Final = (_Pair(a="grader", b="judge"), _Pair(a="grader", b="hand"), _Pair
 
 
 def verdict_of_grader(row: QuestionRow) -> _IsRight:
-    """What the rules say, even if a judge decided; None for an error."""
+    """Return what the rules say, even if a judge decided; None for an error."""
     outcome = row.grader.outcome if row.grader is not None else row.outcome
     return None if outcome == "error" or row.kind == "test" else outcome == "correct"
 
@@ -108,7 +108,9 @@ _VERDICT: Final[Mapping[Rater, Callable[[QuestionRow], _IsRight]]] = {
 
 
 def agreements_of(rows: Sequence[QuestionRow]) -> tuple[Agreement, ...]:
-    """How far each two raters agree, over the answers that both rated; without pairs that rated none together."""
+    """Return how far each two raters agree, over the answers that both rated; without pairs that rated none
+    together.
+    """
     return tuple(found for pair in PAIRS if (found := _agreement(rows, pair)).n)
 
 
@@ -132,7 +134,7 @@ def _agreement(rows: Iterable[QuestionRow], pair: _Pair) -> Agreement:
 
 
 def disagreements_of(rows: Iterable[QuestionRow]) -> tuple[Disagreement, ...]:
-    """The answers that two raters judge differently, in the order of the rows."""
+    """Return the answers that two raters judge differently, in the order of the rows."""
     found = []
     for row in rows:
         said = {rater: verdict for rater, of in _VERDICT.items() if (verdict := of(row)) is not None}
@@ -159,7 +161,7 @@ def _word(verdict: bool) -> Verdict:
 
 
 def judging_of(rows: Iterable[QuestionRow]) -> JudgeResults | None:
-    """What a judge did for one backend; None if none was asked."""
+    """Return what a judge did for one backend; None if none was asked."""
     judged = [(row, row.judge) for row in rows if row.judge is not None]
     if not judged:
         return None

@@ -9,24 +9,74 @@ both. An ``answer`` of null means that no answer is correct: the adjusted score 
 excludes a multiple-choice question without the corrected answer among its options. Raw scores never change;
 adjusted scores are reported next to them. A ``question``, the text of the question, is compared with the dataset's.
 
-Corrections of LoCoMo that others published (:mod:`memreplay.scoring.published_corrections`) are read as they are.
+The corrections of LoCoMo that others published (``errors.json``) are read as they are.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Frozen, Question
-from memreplay.conversations.validation_errors import ErrorCollector, Place, shown, validated
+from memreplay.conversations.validation_errors import (
+    ErrorCollector,
+    Place,
+    TextOrInteger,
+    entries,
+    shown,
+    validated,
+)
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Outcome, Score
 from memreplay.grading.recall import score_recall
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import turns_in_prompt
-from memreplay.scoring.published_corrections import as_overlay_entry
 from memreplay.text import normalised
+
+CONVERSATIONS = (26, 30, 41, 42, 43, 44, 47, 48, 49, 50)
+"""The numbers in the ids of LoCoMo's conversations, in the order of the published file."""
+
+_ID = re.compile(r"locomo_(?P<conversation>\d+)_qa(?P<question>\d+)")
+
+
+class _Audited(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    question_id: str
+    question: Annotated[str, Field(min_length=1)]
+    golden_answer: TextOrInteger
+    correct_answer: TextOrInteger
+    correct_evidence: list[str] = []
+    error_type: str
+    reasoning: str
+
+
+def as_overlay_entry(entry: Any, place: Place) -> tuple[str, dict[str, Any]]:
+    """Return the id of a question, and its correction as a field of our own format.
+
+    Raises:
+        DatasetError: it is no entry of the audit.
+    """
+    audited = validated(_Audited, entry, place)
+    found = _ID.fullmatch(audited.question_id)
+    if found is None or int(found["conversation"]) >= len(CONVERSATIONS):
+        expected = f'"locomo_N_qaM" with N below {len(CONVERSATIONS)} ({entries(len(CONVERSATIONS))} in LoCoMo)'
+        raise place.at("question_id").error(f"is {shown(audited.question_id)}", expected)
+    correction: dict[str, Any] = {
+        "reason": f"{audited.error_type}: {audited.reasoning}",
+        "question": audited.question,
+    }
+    if normalised(audited.correct_answer) != normalised(audited.golden_answer):
+        correction["answer"] = audited.correct_answer
+    if audited.correct_evidence or "answer" not in correction:
+        correction["evidence"] = audited.correct_evidence
+    number = CONVERSATIONS[int(found["conversation"])]
+    return f"conv-{number}_q{int(found['question'])}", correction
 
 
 class Correction(Frozen):
@@ -39,7 +89,7 @@ class Correction(Frozen):
 
     @property
     def voids(self) -> bool:
-        """Whether no answer can be correct."""
+        """Return whether no answer can be correct."""
         return "answer" in self.model_fields_set and self.answer is None
 
 
@@ -62,7 +112,7 @@ class AnswerKey:
 
     @property
     def reasons(self) -> dict[str, str]:
-        """The reason of each correction."""
+        """Return the reason of each correction."""
         return {id_: correction.reason for id_, correction in self.corrections.items()}
 
     def check(self, conversations: Iterable[Conversation]) -> None:

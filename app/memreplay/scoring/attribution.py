@@ -1,4 +1,4 @@
-"""Which stage lost the fact: why an answer is wrong, or what a right one rests on.
+"""Attribution: the stage that lost the fact of a wrong answer, or the ground of a right one.
 
 No model is asked. A verdict follows from the dataset and from what was recorded of this one memory: whether what
 was stored, retrieved and put in the prompt *holds the answer* (:mod:`memreplay.scoring.holding`). The same
@@ -53,12 +53,12 @@ _NO_VERDICT: Final = "No verdict: "
 
 
 def without_verdict(error: GradingError) -> Attribution:
-    """The attribution of an answer on which the rules failed. The answer keeps its score."""
+    """Return the attribution of an answer on which the rules failed. The answer keeps its score."""
     return Attribution(label=None, detail=f"{_NO_VERDICT}{error}")
 
 
 def verdict_failure(detail: str | None) -> str | None:
-    """Why the rules failed on an answer, by the detail of its attribution; None where they did not."""
+    """Return why the rules failed on an answer, by the detail of its attribution; None where they did not."""
     return detail.removeprefix(_NO_VERDICT) if detail is not None and detail.startswith(_NO_VERDICT) else None
 
 
@@ -77,13 +77,17 @@ class Attributor:
         self._latest: Answerable | None = None
 
     def answerable(self, question: Question) -> Answerable:
-        """The question, to be looked for in texts. The same until another is asked for, since it remembers them."""
+        """Return the question, to be looked for in texts. The same until another is asked for, since it remembers
+        them.
+        """
         if self._latest is None or self._latest.question is not question:
             self._latest = Answerable(question, self._history.conversation.turns_by_id)
         return self._latest
 
     def attribute(self, answer: Answer) -> Attribution | None:
-        """The attribution of an answer; None where it is not scored yet. Without a label where the rules fail."""
+        """Return the attribution of an answer; None where it is not scored yet. Without a label where the rules
+        fail.
+        """
         question = self._questions.get(answer.asked.question_id)
         if answer.scored is None or question is None:
             return None
@@ -100,7 +104,7 @@ class Attributor:
         return wrong.model_copy(update={"label": None}) if answer.asked.backend == CLOSED_BOOK else wrong
 
     def trails(self, answer: Answer) -> list[Trail]:
-        """How far each evidence turn of a question came; empty where none is named, and for closed_book."""
+        """Return how far each evidence turn of a question came; empty where none is named, and for closed_book."""
         question = self._questions.get(answer.asked.question_id)
         if question is None or answer.asked.backend == CLOSED_BOOK:
             return []
@@ -108,7 +112,7 @@ class Attributor:
         return [] if stages.are_not_recorded else self._trails(question, stages)
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
-        """Whether the same model answers the question without any memory; None where it was not asked."""
+        """Return whether the same model answers the question without any memory; None where it was not asked."""
         return self._closed_book.get((asked.model, asked.question_id))
 
     def outdated_values(self, asked: QuestionAsked) -> tuple[str, ...]:
@@ -120,7 +124,7 @@ class Attributor:
 
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:
-        """By model and question, whether the first answer without memory that is no error is right."""
+        """Return, by model and question, whether the first answer without memory that is not an error is right."""
         right: dict[tuple[str, str], bool] = {}
         for answer in self._history.answers():
             asked, scored = answer.asked, answer.scored
@@ -182,7 +186,9 @@ class Attributor:
         )
 
     def _reader_failed(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
-        """The prompt held the answer: an outdated value was preferred, the model abstained, or misread it."""
+        """Return the prompt held the answer: an outdated value was preferred, the model abstained, or misread
+        it.
+        """
         given = frozenset[str]().union(*(piece.turns | piece.verbatim for piece in stages.in_prompt))
         missing = [turn for turn in answerable.evidence if turn not in given] if given else []
         rest = f" Nothing in it comes from turn {', '.join(missing)} of the evidence." if missing else ""
@@ -196,7 +202,7 @@ class Attributor:
         return Attribution(label="misread", detail=f"The prompt held the answer, and the model gave another.{rest}")
 
     def _outdated_reply(self, question: Question, stages: Stages, score: Score) -> list[str]:
-        """A sentence that the reply gives an outdated value; nothing where it gives none."""
+        """Return a sentence that the reply gives an outdated value; nothing where it gives none."""
         said = score.predicted or ""
         replies = (
             pair for pair in self._outdated(question, stages.memory) if self._prefers(pair[0], said, question)
@@ -205,7 +211,7 @@ class Attributor:
 
     @staticmethod
     def _prefers(old: str, said: str, question: Question) -> bool:
-        """Whether a reply gives an outdated value, and the current one at most as what it was before."""
+        """Return whether a reply gives an outdated value, and the current one at most as what it was before."""
         if not contains(old, said) or contains(old, question.expected):
             return False
         if not contains(question.expected, said):

@@ -28,8 +28,8 @@ from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
 from memreplay.numbers import points
+from memreplay.scoring.groups import Graded, Key, key_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.repeats import Graded, Key, key_of, shares_right
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
@@ -50,7 +50,7 @@ NEARLY_ALL = 0.95
 SIGNIFICANCE_LEVEL = 0.05
 
 UNEQUAL_PROMPTS = 1.1
-"""How many times longer the prompts of one memory are from which on a comparison says so."""
+"""Ratio of prompt lengths from which on a comparison says that they are unequal."""
 
 R = TypeVar("R", bound=Graded)
 
@@ -86,7 +86,7 @@ class Pair:
     asked: Literal["question", "test"] = "question"
 
     def swapped(self) -> Pair:
-        """The same pair, seen from ``b``."""
+        """Return the same pair, seen from ``b``."""
         return replace(
             self,
             a=self.b,
@@ -133,12 +133,14 @@ def contestants_of(rows: Iterable[R]) -> dict[str, list[R]]:
 
 
 def verdicts_of(rows: Iterable[Graded]) -> dict[Key, bool]:
-    """Which questions one contestant answered correctly."""
+    """Return which questions one contestant answered correctly."""
     return {key: share > 0.5 for key, share in shares_right(rows).items()}
 
 
 def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Mapping[str, Any]) -> list[Pair]:
-    """The pairs of a run worth comparing: two backends through one model, or one backend through two models."""
+    """Return the pairs of a run worth comparing: two backends through one model, or one backend through two
+    models.
+    """
     verdicts = {name: verdicts_of(rows) for name, rows in contestants.items()}
     cut = {name: cut_by_default(rows, settings) for name, rows in contestants.items()}
     tokens = {
@@ -165,7 +167,7 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
 
 
 def cut_by_default(rows: Sequence[_Asked], settings: Mapping[str, Any]) -> frozenset[Key]:
-    """The questions whose prompts were cut though nobody gave a limit, and the model's window is unknown."""
+    """Return the questions whose prompts were cut though nobody gave a limit, and the model's window is unknown."""
     cut = frozenset(key_of(row) for row in rows if row.cut_tokens)
     if not cut or settings.get("context_tokens") is not None or context_window(rows[0].model) is not None:
         return frozenset()
@@ -173,7 +175,7 @@ def cut_by_default(rows: Sequence[_Asked], settings: Mapping[str, Any]) -> froze
 
 
 def compare_pairs(pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
-    """The comparisons, in the order of the pairs; those without a control are adjusted for their number."""
+    """Return the comparisons, in the order of the pairs; those without a control are adjusted for their number."""
     tables = [_table(pair) for pair in pairs]
     in_family = [table.n > 0 and not pair.has_control for pair, table in zip(pairs, tables, strict=True)]
     family = sum(in_family)
@@ -231,7 +233,8 @@ def _interval(table: _Table, confidence: float = 0.95) -> Interval | None:
 
 
 def _detectable(table: _Table, family: int) -> float | None:
-    """The smallest difference that this comparison could have detected, at the level of each of ``family`` pairs.
+    """Return the smallest difference that this comparison could have detected, at the level of each of ``family``
+    pairs.
 
     Questions of one conversation are alike: where the test is over conversations, their effective number counts.
     """
@@ -244,7 +247,7 @@ def _detectable(table: _Table, family: int) -> float | None:
 
 
 def _is_decided_by_default_limit(table: _Table) -> bool:
-    """Whether the lead is no larger than what an assumed limit may have cost the loser."""
+    """Return whether the lead is no larger than what an assumed limit may have cost the loser."""
     lead = table.only_a - table.only_b
     return lead != 0 and abs(lead) <= (table.only_a_cut if lead > 0 else table.only_b_cut)
 
@@ -306,7 +309,7 @@ def _turned(table: _Table) -> _Table:
 def _words_of_leader(
     pair: Pair, table: _Table, found: Comparison, difference: float, interval: Interval, p: float
 ) -> str:
-    """The sentence, where ``a`` is not behind."""
+    """Return the sentence, where ``a`` is not behind."""
     counts = f"{table.only_a} only {pair.a}, {table.only_b} only {pair.b}"
     if found.decided_by_default_limit:
         return f"{_default_limit(pair, table)}; {counts}"
@@ -330,7 +333,7 @@ def _words_of_leader(
 
 
 def _unequal_prompts(pair: Pair) -> str:
-    """That one memory gave the model more to read than the other, if it did."""
+    """Return a sentence if one memory gave the model more to read than the other."""
     if pair.has_control or not pair.tokens_a or not pair.tokens_b:
         return ""
     if max(pair.tokens_a, pair.tokens_b) < UNEQUAL_PROMPTS * min(pair.tokens_a, pair.tokens_b):

@@ -1,4 +1,4 @@
-"""What a wrong answer's re-asks show: what repaired it, and what that says of the diagnosis.
+"""Re-asks of a wrong answer: which changes repaired it, and what that says of the diagnosis.
 
 A wrong answer is asked again under one change at a time, an Intervention. ``unchanged`` is the control: if
 the same prompt gets a right answer the second time, no change can be credited with it. The verdict, a :data:`Cure`,
@@ -71,7 +71,7 @@ class Counterfactual(Frozen):
 def cure_of(
     label: Label | None, asked: Sequence[Counterfactual], *, abstain: bool, others_agree: bool
 ) -> Cure | None:
-    """What the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
+    """Return what the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
     model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
@@ -94,7 +94,7 @@ def cure_of(
 
 
 def least_repair(asked: Iterable[Counterfactual]) -> Intervention | None:
-    """The least change that repairs the answer; None where none does."""
+    """Return the least change that repairs the answer; None where none does."""
     repairs = {each.intervention for each in asked if each.repaired}
     return next((name for name in _LEAST_FIRST if name in repairs), None)
 
@@ -103,7 +103,8 @@ def least_repair(asked: Iterable[Counterfactual]) -> Intervention | None:
 
 
 class Repairs(Frozen):
-    """How often one change repaired a wrong answer. ``share`` is repaired / graded; ``errors`` are in neither.
+    """Counts of how often one change repaired a wrong answer. ``share`` is repaired / graded; ``errors`` are in
+    neither.
 
     ``ci95`` is Wilson's interval. ``beyond_unchanged`` is the share minus that of the control on the same answers,
     with its paired interval; null without the control.

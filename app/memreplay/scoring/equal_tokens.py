@@ -1,4 +1,4 @@
-"""What a memory's ranking holds within a number of tokens, so that hits of different size can be compared.
+"""The part of a memory's ranking within a number of tokens, so that hits of different size can be compared.
 
 A hit may be one message or a passage of twenty: at equally many hits, the memory with the larger ones has an
 advantage. Figures are read off the recorded ranking, as memories fill a prompt: the best first, nothing in part,
@@ -20,7 +20,7 @@ HEADLINE_TOKENS = 1024
 
 
 class HeldAt(Frozen):
-    """What a prompt of a number of tokens would hold of the hits of one question.
+    """The part of one question's hits that a prompt of a number of tokens would hold.
 
     ``recall`` is the share of evidence turns that it holds word for word; ``evidence`` is whether it holds the
     answer: all evidence turns, or its content (see :mod:`memreplay.scoring.holding`).
@@ -31,7 +31,7 @@ class HeldAt(Frozen):
 
 
 class _Portion(NamedTuple):
-    """What is taken or left out as a whole: a hit, or one turn of a hit that memory filled turn by turn."""
+    """A part that is taken or left out as a whole: a hit, or one turn of a hit that memory filled turn by turn."""
 
     hit: Hit
     excerpt: Excerpt | None
@@ -43,12 +43,12 @@ class _Portion(NamedTuple):
 
 
 def piece_of(hit: Hit) -> Piece:
-    """The hit as a text with the turns it comes from."""
+    """Return the hit as a text with the turns it comes from."""
     return Piece(hit.text, frozenset((*hit.turns, *hit.sources)), frozenset(hit.turns))
 
 
 def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
-    """What a prompt would hold of the hits, by budget. The question needs evidence.
+    """Return what a prompt would hold of the hits, by budget. The question needs evidence.
 
     The hits are those that memory returned, whether or not they reached the prompt. Turns that a memory took one by
     one (``Hit.excerpts``) come in that order, then other hits by their rank.
@@ -58,7 +58,7 @@ def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, Hel
 
 
 def _portions(hit: Hit) -> Iterator[_Portion]:
-    """The turns of a hit, which share its tokens by their length; the whole hit if it names no excerpts."""
+    """Yield the turns of a hit, which share its tokens by their length; the whole hit if it names no excerpts."""
     length = sum(excerpt.end - excerpt.start for excerpt in hit.excerpts)
     if not length:
         yield _Portion(hit, None, hit.tokens)
@@ -67,7 +67,7 @@ def _portions(hit: Hit) -> Iterator[_Portion]:
 
 
 def _fitting(portions: Sequence[_Portion], budget: int) -> list[Piece]:
-    """The texts of the portions that fit, the best first; the turns of one hit are one text."""
+    """Return the texts of the portions that fit, the best first; the turns of one hit are one text."""
     whole: list[Piece] = []
     taken: dict[str, list[Excerpt]] = {}
     hits = {portion.hit.id: portion.hit for portion in portions}

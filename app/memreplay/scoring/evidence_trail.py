@@ -1,4 +1,4 @@
-"""How far one evidence turn came, from being said to being in a prompt, and where it was lost."""
+"""The trail of one evidence turn, from being said to being in a prompt, and the stage at which it was lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
 
 STAGES: tuple[LostAt | None, ...] = (*get_args(LostAt), None)
-"""From the earliest to none at all."""
+"""Stages, from the earliest to none at all."""
 
 Loss = Literal["never_observed", "gated", "expired", "superseded", "distilled_away"]
 """Why nothing that is stored holds the turn.
@@ -31,7 +31,7 @@ was stored of it, or only something that leaves the answer out.
 
 @dataclass(frozen=True)
 class Trail:
-    """Where a turn was lost, in one sentence; ``lost_at`` is None where what it says reached the prompt.
+    """The loss of a turn, in one sentence; ``lost_at`` is None if what it says reached the prompt.
 
     ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded.
     """
@@ -44,12 +44,12 @@ class Trail:
 
 
 def turns_in_prompt(asked: QuestionAsked) -> frozenset[str]:
-    """Turns whose words were in the prompt."""
+    """Return turns whose words were in the prompt."""
     return frozenset(turn for hit in asked.hits if hit.in_prompt for turn in hit.turns)
 
 
 def with_context(given: list[Piece], asked: QuestionAsked) -> list[Piece]:
-    """The texts of the hits in a prompt; of a memory that names none, the context that it gave."""
+    """Return the texts of the hits in a prompt; of a memory that names none, the context that it gave."""
     if asked.context_tokens and not any(piece.text for piece in given):
         # The last segment of a message is the question.
         given += [Piece("".join(message.segments[:-1])) for message in asked.prompt]
@@ -57,7 +57,7 @@ def with_context(given: list[Piece], asked: QuestionAsked) -> list[Piece]:
 
 
 class Stages:
-    """What was in the prompt, retrieved, and stored when one question was asked of one memory."""
+    """The prompt, the retrieved hits and the stored items when one question was asked of one memory."""
 
     def __init__(self, asked: QuestionAsked, memory: StoredMemory, turns: Mapping[str, Turn]) -> None:
         self.asked = asked
@@ -66,12 +66,12 @@ class Stages:
 
     @cached_property
     def in_prompt(self) -> Sequence[Piece]:
-        """What memory gave to the model: its hits, or a context for which it named none."""
+        """Return what memory gave to the model: its hits, or a context for which it named none."""
         return with_context([self._piece_of(hit) for hit in self.asked.hits if hit.in_prompt], self.asked)
 
     @cached_property
     def retrieved(self) -> Sequence[Piece]:
-        """The same with what the budget cut."""
+        """Return the same with what the budget cut."""
         hits = [*self.in_prompt, *(self._piece_of(hit) for hit in self.asked.hits if not hit.in_prompt)]
         cut = dict.fromkeys(turn for part in self.asked.cut for turn in part.turns)
         said = [(turn, self._turns[turn].text) for turn in cut if turn in self._turns]
@@ -83,19 +83,21 @@ class Stages:
 
     @property
     def are_not_recorded(self) -> bool:
-        """Whether nothing of this memory was recorded: it is an agent, or its run was imported without a trace."""
+        """Return whether nothing of this memory was recorded: it is an agent, or its run was imported without a
+        trace.
+        """
         asked = self.asked
         seen = self.memory.is_recorded or asked.hits or asked.missed or asked.cut
         return asked.model == AGENT_MODEL or not seen
 
     @property
     def stores_out_of_sight(self) -> bool:
-        """Whether memory returned something though no write was recorded: what it stores cannot be seen."""
+        """Return whether memory returned something though no write was recorded: what it stores cannot be seen."""
         return self.memory.is_empty and bool(self.asked.hits or self.asked.missed or self.asked.context_tokens)
 
 
 def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:
-    """The stage that lost the answer, in whatever words it was stored; None where the prompt held it."""
+    """Return the stage that lost the answer, in whatever words it was stored; None where the prompt held it."""
     if answerable.held_by(stages.in_prompt):
         return None
     if answerable.held_by(stages.retrieved):
@@ -106,7 +108,9 @@ def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:
 
 
 def trails_of(answerable: Answerable, turns: Iterable[str], stages: Stages) -> list[Trail]:
-    """How far each turn came. None of them was lost before the answer was, which may stand in other words."""
+    """Return how far each turn came. None of them was lost before the answer was, which may stand in other
+    words.
+    """
     whole = lost_as_a_whole(answerable, stages)
     trails = [trail_of(turn, answerable, stages) for turn in turns]
     return [
@@ -125,7 +129,7 @@ _IN_OTHER_WORDS: Mapping[LostAt | None, str] = {
 
 
 def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
-    """How far a turn came: its words, or what it contributes to the answer."""
+    """Return how far a turn came: its words, or what it contributes to the answer."""
     ranks = ranks_of(turn, stages.asked)
     if answerable.part_held_by(turn, stages.in_prompt):
         what, form = _found(turn, answerable, stages.in_prompt)
@@ -143,7 +147,9 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
 
 
 def _found(turn: str, answerable: Answerable, pieces: Sequence[Piece]) -> tuple[str, str]:
-    """What the texts that hold a turn's part have of it, and in which form: another turn may say the same."""
+    """Return what the texts that hold a turn's part have of it, and in which form: another turn may say the
+    same.
+    """
     if answerable.is_verbatim(turn, pieces):
         return f"Turn {turn}", ""
     named = [piece for piece in pieces if piece.names_sources]
@@ -196,7 +202,7 @@ def _placed(ranks: Mapping[str, int]) -> str:
 
 
 def ranks_of(turn: str, asked: QuestionAsked) -> dict[str, int]:
-    """The best rank of a turn in each channel, and overall (``fused``) where there are several channels."""
+    """Return the best rank of a turn in each channel, and overall (``fused``) where there are several channels."""
     best: dict[str, int] = {}
     for channel, rank in _placements(turn, (*asked.hits, *asked.missed)):
         best[channel] = min(rank, best.get(channel, rank))

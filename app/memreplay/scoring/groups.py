@@ -2,18 +2,67 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar, get_args
+from typing import Protocol, TypeVar, get_args
 
 from memreplay.conversations.models import Frozen, InfoLocation, Salience
 from memreplay.grading import Outcome
 from memreplay.scoring import BREAKDOWNS, By, without
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.repeats import shares_right
 from memreplay.scoring.statistics import mean, wilson_interval
 
+Key = tuple[str, str, str]
+"""Dataset, conversation and question id."""
+
+
+class Graded(Protocol):
+    """The parts of an answer that are counted and compared."""
+
+    @property
+    def backend(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dataset(self) -> str: ...
+
+    @property
+    def conversation(self) -> str: ...
+
+    @property
+    def question_id(self) -> str: ...
+
+    @property
+    def outcome(self) -> Outcome: ...
+
+
+def key_of(row: Graded) -> Key:
+    return row.dataset, row.conversation, row.question_id
+
+
+def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
+    """Return, for each question, the share of its graded repeats that are right; leave out questions with errors
+    only.
+    """
+    repeats: dict[Key, list[bool]] = defaultdict(list)
+    for row in rows:
+        if row.outcome != "error":
+            repeats[key_of(row)].append(row.outcome == "correct")
+    return {key: sum(right) / len(right) for key, right in repeats.items()}
+
+
+def by_conversation(shares: dict[Key, float]) -> list[tuple[float, int]]:
+    """Return, for each conversation, the sum of its questions' shares, and their number."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (dataset, conversation, _), share in shares.items():
+        found[dataset, conversation].append(share)
+    return [(sum(its_shares), len(its_shares)) for its_shares in found.values()]
+
+
 Rows = Sequence[QuestionRow]
+
 Name = TypeVar("Name", bound=str | None)
 
 
@@ -31,7 +80,7 @@ class Group(Frozen):
 
 
 class UncertainGrades(Frozen):
-    """How many grades are uncertain, and the numbers of right answers if all of these were wrong or all right."""
+    """The number of uncertain grades, and the numbers of right answers if all of these were wrong or all right."""
 
     answers: int
     right: tuple[int, int]
@@ -54,7 +103,7 @@ def group_of(rows: Rows) -> Group:
 
 
 def uncertain_of(graded: Iterable[tuple[Outcome, bool]]) -> UncertainGrades | None:
-    """What outcomes, each with whether it is uncertain, leave open; None where all are certain."""
+    """Return what outcomes, each with whether it is uncertain, leave open; None where all are certain."""
     counts = Counter(graded)
     accepted, rejected = counts["correct", True], counts["wrong", True]
     if not accepted and not rejected:
@@ -69,7 +118,7 @@ def interval_over_questions(rows: Rows) -> Interval | None:
 
 
 def without_adversarial(rows: Rows) -> list[QuestionRow]:
-    """The questions that have an answer: a reply that abstains is right on all others."""
+    """Return the questions that have an answer: a reply that abstains is right on all others."""
     return [row for row in rows if not row.abstain]
 
 
@@ -97,5 +146,5 @@ def count(rows: Rows, outcome: Outcome) -> int:
 
 
 def mean_of(rows: Rows, field: str) -> float | None:
-    """The mean of a numeric field over the rows that have it."""
+    """Return the mean of a numeric field over the rows that have it."""
     return mean([float(value) for row in rows if (value := getattr(row, field)) is not None])

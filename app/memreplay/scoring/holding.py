@@ -1,4 +1,4 @@
-"""Whether something holds the answer of a question: one predicate for every stage, memory and outcome.
+"""The predicate "holds the answer of a question", one for every stage, memory and outcome.
 
 Texts hold an answer when they hold the evidence turns word for word, all of them; or when one of them contains the
 expected answer, or all expected entities, in any spelling that the grader accepts; or when the texts that come from
@@ -63,8 +63,8 @@ class Piece:
 
 
 class _Contribution(NamedTuple):
-    """What an evidence turn says of an answer: the answer and entities in full, else words of it, else what it says
-    about the question, in alternatives.
+    """The part of an answer in an evidence turn: the answer and entities in full, else words of it, else what the
+    turn says about the question, in alternatives.
     """
 
     answers: tuple[str, ...]
@@ -94,7 +94,7 @@ class Answerable:
         object.__setattr__(self, "evidence", tuple(dict.fromkeys(named)))
 
     def held_by(self, pieces: Sequence[Piece]) -> bool:
-        """Whether these texts hold the answer."""
+        """Return whether these texts hold the answer."""
         if not self.evidence:
             return self._contain(self._answers(), pieces)
         # Words are found sooner than an answer, and most texts that hold it have them.
@@ -105,7 +105,7 @@ class Answerable:
         )
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
-        """Whether these texts hold what one evidence turn contributes.
+        """Return whether these texts hold what one evidence turn contributes.
 
         That is its words, or the answer and entities that it says. A turn may say none of them in full: then texts
         made from it have to say the words of the answer that it does say ("fishing" of "climbing, fishing and
@@ -132,7 +132,8 @@ class Answerable:
         return self._contributions[turn]
 
     def _said_about_the_question(self, said: str) -> tuple[frozenset[str], ...]:
-        """The figures and dates of a sentence that the question does not name, and the words that both share.
+        """Return the figures and dates of a sentence that the question does not name, and the words that both
+        share.
 
         Of a long turn, most is about other things: of the sentences that have both, the one that shares most words
         counts, or each of several; a date is computed from one with a date or weekday. Without such a sentence it
@@ -156,7 +157,9 @@ class Answerable:
 
     @cached_property
     def _own_words(self) -> Sequence[Token]:
-        """The words of an answer without figures, but those of the question and the names of those who speak."""
+        """Return the words of an answer without figures, but those of the question and the names of those who
+        speak.
+        """
         wanted = [token for answer in self._wanted() for _, token in content_of(tokens_of(answer))]
         if any(map(_is_figure, wanted)):
             return ()
@@ -178,7 +181,7 @@ class Answerable:
         return any(map(_is_dated, wanted))
 
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
-        """Whether one of the texts holds the words of a turn."""
+        """Return whether one of the texts holds the words of a turn."""
         said = _normalised(self.turns[turn].text) if turn in self.turns else ""
         short = len(said.split()) < _TOO_SHORT
         return any(
@@ -191,7 +194,7 @@ class Answerable:
         return self.question.expected_entities or (self.question.expected,)
 
     def _answers(self) -> list[tuple[str, ...]]:
-        """What has to be contained, in alternatives: the expected answer, or all entities."""
+        """Return what has to be contained, in alternatives: the expected answer, or all entities."""
         entities = self.question.expected_entities
         return [(self.question.expected,), *([entities] if entities else [])]
 
@@ -210,7 +213,7 @@ class Answerable:
         return False
 
     def _is_linked(self, piece: Piece) -> bool:
-        """Whether a text comes from a turn of the evidence."""
+        """Return whether a text comes from a turn of the evidence."""
         return not (piece.turns.isdisjoint(self.evidence) and piece.verbatim.isdisjoint(self.evidence))
 
     def _contains(self, answer: str, text: str) -> bool:
@@ -220,7 +223,7 @@ class Answerable:
         return known
 
     def _relevant_texts(self, pieces: Sequence[Piece], wanted: tuple[str, ...]) -> Iterator[str]:
-        """What can hold the answer of texts that do not come from the evidence turns."""
+        """Return what can hold the answer of texts that do not come from the evidence turns."""
         if any(map(_is_specific, wanted)):
             return filter(None, (self._relevant_part(piece, wanted) for piece in pieces))
         # A text of unknown origin counts where it says the answer of what is asked about.
@@ -228,7 +231,7 @@ class Answerable:
         return (said for text in unlinked for said in text.splitlines() if self._is_about(said))
 
     def _relevant_part(self, piece: Piece, wanted: tuple[str, ...]) -> str:
-        """What can hold the answer of one text; empty where nothing can.
+        """Return what can hold the answer of one text; empty where nothing can.
 
         A short answer also occurs in turns that have nothing to do with the question: of a text from such turns,
         the lines count that are about what is asked and do not deny the answer ("Mondays and Wednesdays instead of
@@ -251,7 +254,7 @@ class Answerable:
         return known
 
     def _is_about(self, said: str) -> bool:
-        """Whether a text shares a word with the question that tells what it is about.
+        """Return whether a text shares a word with the question that tells what it is about.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
         stand in most texts. A question that has no other words is not told apart. What one speaker says is not
@@ -264,7 +267,7 @@ class Answerable:
 
     @cached_property
     def _speakers(self) -> tuple[Sequence[str], Sequence[str]]:
-        """The speakers whom the question names, and the others."""
+        """Return the speakers whom the question names, and the others."""
         names = {turn.speaker for turn in self.turns.values() if turn.speaker}
         asked = [name for name in names if contains(name, self.question.text)]
         return asked, [name for name in names if name not in asked]
@@ -298,7 +301,7 @@ def _is_dated(token: Token) -> bool:
 
 @lru_cache(maxsize=16384)
 def _words_of(said: str) -> frozenset[_Word]:
-    """What the words of a text can be recognised by, and the present tense of irregular pasts."""
+    """Return what the words of a text can be recognised by, and the present tense of irregular pasts."""
     words = [token for _, token in content_of(tokens_of(said)) if token.kind == "word"]
     pasts = (IRREGULAR_PASTS.get(token.text) for token in words)
     return frozenset([*(key for token in words for key in stem_keys(token)), *(past for past in pasts if past)])
@@ -316,7 +319,7 @@ def _is_short(wanted: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_specific(answer: str) -> bool:
-    """Whether an answer says something by itself, so that a text containing it is about it."""
+    """Return whether an answer says something by itself, so that a text containing it is about it."""
     content = [token for _, token in content_of(tokens_of(answer))]
     return any(
         token.text not in _UNSPECIFIC
@@ -328,6 +331,6 @@ def _is_specific(answer: str) -> bool:
 
 @lru_cache(maxsize=16384)
 def _normalised(text: str) -> str:
-    """A text with spaces around each of its words; empty where it has none."""
+    """Return a text with spaces around each of its words; empty where it has none."""
     words = normalised(text)
     return f" {words} " if words else ""

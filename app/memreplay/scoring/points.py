@@ -60,12 +60,12 @@ def tests_of(rows: Rows) -> TestResults:
 
 
 def counted_score(row: QuestionRow) -> float | None:
-    """The score that counts: the new one, else the recorded one, else None."""
+    """Return the score that counts: the new one, else the recorded one, else None."""
     return row.recorded_score if row.score is None else row.score
 
 
 def differs(row: QuestionRow) -> bool:
-    """Whether the recorded and the new score of a test differ."""
+    """Return whether the recorded and the new score of a test differ."""
     if row.recorded_score is None or row.score is None:
         return False
     return abs(row.score - row.recorded_score) > _EQUAL

@@ -52,7 +52,7 @@ class HitRow:
 
 
 class JudgeRow(Frozen):
-    """What a judge said of an answer. ``verdict`` is null if it gave none, and ``error`` says why.
+    """A judge's opinion of an answer. ``verdict`` is null if it gave none, and ``error`` says why.
 
     ``rubric`` names what it was told to accept. ``calls`` is how often it was asked; ``tokens``, ``cost_usd`` and
     ``ms`` are sums over these calls, and the price is null if any is unknown. The recording has the prompts.
@@ -171,5 +171,5 @@ ANSWER_METRICS = ("exact_match", "entity_recall", "f1")
 
 
 def recall_field(k: int) -> str:
-    """The field of :class:`QuestionRow` for recall@k."""
+    """Return the field of :class:`QuestionRow` for recall@k."""
     return f"recall_at_{k}"

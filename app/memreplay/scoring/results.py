@@ -70,7 +70,7 @@ class RecallResults(Frozen):
 
 
 class AbstentionResults(Frozen):
-    """How well it is told that something was never said, over the ``graded`` answers.
+    """Abstention over the ``graded`` answers: how well the model tells that something was never said.
 
     Positive are the replies that ``abstained``, true the questions that ``should`` be answered so; ``right`` are
     both. ``precision`` is right / abstained, ``recall`` right / should.
@@ -239,7 +239,7 @@ class BackendResults(Frozen):
 
     @property
     def sections(self) -> list[MultipleChoiceResults | RecallResults | TestResults]:
-        """All sections that there are: each row is counted in one of them."""
+        """Return all sections that there are: each row is counted in one of them."""
         of_kinds = (self.multiple_choice, self.recall, self.tests, *self.other_kinds.values())
         return [section for section in of_kinds if section is not None]
 
@@ -273,14 +273,16 @@ class Results(Frozen):
     questions: tuple[QuestionRow, ...]
 
     def to_json(self) -> str:
-        """The text of the file: keys in the order of the models, numbers rounded to six decimals.
+        """Return the text of the file: keys in the order of the models, numbers rounded to six decimals.
 
         Below 1 it is six digits.
         """
         return "".join(self.json_parts())
 
     def json_parts(self) -> Iterator[str]:
-        """The same in parts, row by row: as plain data, all rows would take many times the memory of the text."""
+        """Yield the same in parts, row by row: as plain data, all rows would take many times the memory of the
+        text.
+        """
         yield _indented(self.model_dump(mode="json", exclude={"questions"})).removesuffix("\n}")
         yield ',\n  "questions": ['
         for number, row in enumerate(self.questions):

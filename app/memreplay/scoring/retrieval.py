@@ -1,13 +1,12 @@
-"""How well memories retrieve the evidence of questions: at equally many hits, at equal tokens, in the prompt."""
+"""Retrieval of the evidence of questions: at equally many hits, at equal tokens, in the prompt."""
 
 from __future__ import annotations
 
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.engine.answers import CUTOFFS
-from memreplay.scoring.groups import Rows, mean_of
+from memreplay.scoring.groups import Key, Rows, key_of, mean_of
 from memreplay.scoring.question_row import recall_field
-from memreplay.scoring.repeats import Key, key_of
 from memreplay.scoring.statistics import mean
 
 
@@ -38,14 +37,14 @@ class RetrievalResults(Frozen):
 
 
 class Fit(Frozen):
-    """How many ``questions`` with evidence there are, and of how many every memory's prompt held the answer."""
+    """The number of ``questions`` with evidence, and of those whose answer was in every memory's prompt."""
 
     questions: int
     in_every_prompt: int
 
 
 def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | None:
-    """How well the evidence was retrieved; None if no row has evidence that supports its answer.
+    """Return how well the evidence was retrieved; None if no row has evidence that supports its answer.
 
     ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
     """
@@ -81,7 +80,9 @@ def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
 
 
 def fit_of(rows: Rows) -> Fit | None:
-    """Of how many questions every memory's prompts held the answer; None unless there are several memories."""
+    """Return the number of questions whose answer was in every memory's prompt; None unless there are several
+    memories.
+    """
     held: dict[Key, bool] = {}
     memories = set()
     for row in rows:

@@ -130,7 +130,7 @@ def _figures(
     retrieval: RetrievalScore,
     answer_key: AnswerKey | None,
 ) -> dict[str, Any]:
-    """The fields of a row that the rules compute from the texts of its answer and its hits."""
+    """Return the fields of a row that the rules compute from the texts of its answer and its hits."""
     question = answerable.question
     has_ranking = retrieval.recall_at is not None and bool(answerable.evidence)
     if reply.text is not None:
@@ -146,7 +146,7 @@ def _figures(
 
 
 def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
-    """The last judgement; its tokens and price include the earlier ones, which were paid for too."""
+    """Return the last judgement; its tokens and price include the earlier ones, which were paid for too."""
     if not judged:
         return None
     last, replies = read_again(judged[-1].judgement), [event.judgement.reply for event in judged]
@@ -173,7 +173,7 @@ def _is_held(answerable: Answerable, asked: QuestionAsked) -> bool:
 
 
 def _blind_guess(question: Question) -> float | None:
-    """The chance that the blind guesser is right; None where there is nothing to choose."""
+    """Return the chance that the blind guesser is right; None where there is nothing to choose."""
     if len(question.choices) < 2 or question.correct_index is None:
         return None
     guesses = blind_guess(question.choices)
@@ -224,7 +224,7 @@ def rows_of_tests(conversation: Conversation, events: Iterable[ReplayEvent]) -> 
 
 
 def cost_of_writing(events: Iterable[ReplayEvent]) -> float | None:
-    """The cost of generating the tests: the model calls outside of any test. None if no cost is known."""
+    """Return the cost of generating the tests: the model calls outside of any test. None if no cost is known."""
     calls = [event for event in events if isinstance(event, BenchmarkModelAsked) and not event.test_id]
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     return sum(costs) if costs else None
@@ -245,7 +245,7 @@ def place_of_test(scored: TestScored) -> tuple[str, list[tuple[int, str]]]:
 
 
 def differs_from_record(scored: TestScored) -> bool:
-    """Whether the recorded and the new score of a test differ."""
+    """Return whether the recorded and the new score of a test differ."""
     if scored.score is None or scored.recorded_score is None:
         return False
     return abs(scored.score - scored.recorded_score) > _EQUAL
@@ -290,7 +290,7 @@ def _row(
 
 
 def _name_and_repeat(conversation: Conversation, scored: TestScored) -> tuple[str, int]:
-    """The conversation's name without backend and model, and the 0-based repeat."""
+    """Return the conversation's name without backend and model, and the 0-based repeat."""
     for owner in (f"@{scored.backend}@{scored.model}", f"@{scored.backend}"):
         name, found, mark = conversation.id.rpartition(owner)
         if found and (not mark or _REPEAT.fullmatch(mark)):

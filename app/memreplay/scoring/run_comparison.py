@@ -19,19 +19,19 @@ from memreplay.scoring.comparisons import (
     cut_by_default,
     verdicts_of,
 )
-from memreplay.scoring.repeats import Key, key_of
+from memreplay.scoring.groups import Key, key_of
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import mcnemar_exact
 from memreplay.settings import CHANGE_NO_ANSWER
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_ground", "other_answer"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order of reporting: correct to wrong, wrong to correct, an error on one side, wrong for another reason,
-right for another reason, and a different answer with the same outcome."""
+"""Kinds of change, in the order of reporting: correct to wrong, wrong to correct, an error on one side, wrong for
+another reason, right for another reason, and a different answer with the same outcome."""
 
 
 class JudgedBy(BaseModel):
-    """Which judge graded an answer, and by which rubric."""
+    """The judge that graded an answer, and its rubric."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -160,7 +160,7 @@ def compare_runs(
 
 
 def regressions_in(compared: RunComparison, alpha: float) -> list[Comparison]:
-    """The memories that are significantly worse in the second run, at ``alpha`` over all of them (Holm)."""
+    """Return the memories that are significantly worse in the second run, at ``alpha`` over all of them (Holm)."""
     return [
         found
         for found in compared.comparisons
@@ -169,7 +169,8 @@ def regressions_in(compared: RunComparison, alpha: float) -> list[Comparison]:
 
 
 def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparison]:
-    """The memories with so few right answers in the first run that losing all of them would not be significant.
+    """Return the memories with so few right answers in the first run that losing all of them would not be
+    significant.
 
     Only where the test is McNemar's: over conversations, what can be found depends on how they share the answers.
     """
@@ -189,13 +190,15 @@ _OF_THE_RUN = CHANGE_NO_ANSWER | frozenset(
 
 
 def differing_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """The settings that may explain a difference, with both values, by name; None where one was not set."""
+    """Return the settings that may explain a difference, with both values, by name; None where one was not set."""
     names = sorted({*first, *second} - _OF_THE_RUN)
     return [(name, first.get(name), second.get(name)) for name in names if first.get(name) != second.get(name)]
 
 
 def _graded_alike(first: Rows, second: Rows) -> tuple[Rows, Rows, list[str]]:
-    """The rows, by the rules of the grader where a judge decided in only one run, or another one in the other."""
+    """Return the rows, by the rules of the grader where a judge decided in only one run, or another one in the
+    other.
+    """
     rubrics = [{(row.judge.model, row.judge.rubric) for row in rows if row.judge} for rows in (first, second)]
     if rubrics[0] == rubrics[1]:
         return first, second, []
@@ -214,7 +217,7 @@ def _by_rules(row: AnswerRow) -> AnswerRow:
 
 
 def _fit_remarks(pair: Pair, rows_a: Rows, rows_b: Rows) -> list[str]:
-    """That two memories find the same where both prompts always held the answer."""
+    """Return a sentence if both memories' prompts always held the answer, so that they cannot differ."""
     held: list[dict[Key, bool]] = [{}, {}]
     for of_run, rows in zip(held, (rows_a, rows_b), strict=True):
         for row in rows:

@@ -16,7 +16,7 @@ Z_95 = 1.959963984540054
 
 @lru_cache(maxsize=256)
 def t_quantile(freedom: int, confidence: float = 0.95) -> float:
-    """The t beyond which lies, on both sides together, 1 − ``confidence`` of Student's distribution.
+    """Return the t beyond which lies, on both sides together, 1 − ``confidence`` of Student's distribution.
 
     By bisection of its distribution function. For ``confidence`` 0.95 it is the 0.975 quantile.
     """
@@ -45,12 +45,12 @@ def _t_within(t: float, freedom: int) -> float:
 
 
 def normal_quantile(confidence: float) -> float:
-    """The same of the standard normal distribution: 1.96 for 0.95."""
+    """Return the same of the standard normal distribution: 1.96 for 0.95."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[float, float] | None:
-    """The score interval of a proportion, 95 % for the default ``z``; None without trials.
+    """Return the score interval of a proportion, 95 % for the default ``z``; None without trials.
 
     Wilson, E. B. (1927), "Probable inference, the law of succession, and statistical inference", JASA 22, 209–212:
     ``(p + z²/2n ± z·sqrt(p(1 − p)/n + z²/4n²)) / (1 + z²/n)``. It stays within 0..1 and holds at 0 and n successes.
@@ -69,7 +69,7 @@ def wilson_interval(successes: float, trials: float, z: float = Z_95) -> tuple[f
 
 
 def jackknife_variance(clusters: Sequence[tuple[float, int]]) -> float:
-    """The delete-one-cluster jackknife variance of a ratio of sums; needs at least two clusters.
+    """Return the delete-one-cluster jackknife variance of a ratio of sums; needs at least two clusters.
 
     ``clusters`` are the sum and the size of each; the ratio is that of all sums to all sizes. (C − 1)/C times the
     squared distances from the ratio of all: CV3 in MacKinnon, Nielsen and Webb (2023), "Cluster-robust inference: a
@@ -82,7 +82,7 @@ def jackknife_variance(clusters: Sequence[tuple[float, int]]) -> float:
 
 
 def clustered_interval(clusters: Sequence[tuple[float, int]]) -> tuple[float, float] | None:
-    """The 95 % interval of a rate whose trials are clustered, such as questions of the same conversation.
+    """Return the 95 % interval of a rate whose trials are clustered, such as questions of the same conversation.
 
     ``clusters`` are successes (which may be fractional) and trials of each. The ratio of the clustered to the
     binomial variance of the rate is the design effect, at least 1. Wilson's interval at the effective number of
@@ -101,7 +101,7 @@ def clustered_interval(clusters: Sequence[tuple[float, int]]) -> tuple[float, fl
 
 
 def percentile(values: Sequence[float], percent: float) -> float | None:
-    """The percentile by linear interpolation between the closest ranks; None without values.
+    """Return the percentile by linear interpolation between the closest ranks; None without values.
 
     Definition 7 of Hyndman and Fan (1996), "Sample quantiles in statistical packages", The American Statistician
     50, 361–365: the value at 0-based position ``(n − 1) · percent / 100`` of the sorted values; NumPy's default.
@@ -116,12 +116,12 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """The arithmetic mean; None without values."""
+    """Return the arithmetic mean; None without values."""
     return sum(values) / len(values) if values else None
 
 
 def mcnemar_exact(b: int, c: int) -> float:
-    """The two-sided p-value of the hypothesis that disagreements favour both contestants equally often.
+    """Return the two-sided p-value of the hypothesis that disagreements favour both contestants equally often.
 
     Twice the smaller tail of Binomial(b + c, 1/2), at most 1; 1 if they never disagree. McNemar, Q. (1947),
     "Note on the sampling error of the difference between correlated proportions or percentages", Psychometrika 12.
@@ -135,7 +135,7 @@ def mcnemar_exact(b: int, c: int) -> float:
 
 
 def sign_flip_exact(differences: Sequence[int]) -> float:
-    """The two-sided p-value of the hypothesis that each conversation favours either contestant equally.
+    """Return the two-sided p-value of the hypothesis that each conversation favours either contestant equally.
 
     ``differences`` are, for each conversation, the number of questions only the first has right minus the number
     only the second has right. The p-value is the share of all sign flips whose sum is at least as far from 0 as the
@@ -170,7 +170,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def paired_interval(b: int, c: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
-    """The interval of the difference of two rates over ``n`` questions; None if ``n`` is 0.
+    """Return the interval of the difference of two rates over ``n`` questions; None if ``n`` is 0.
 
     Agresti, A. and Min, Y. (2005), "Simple improved confidence intervals for comparing matched proportions",
     Statistics in Medicine 24, 729–740: Wald's interval after half a question is added to each cell of the table.
@@ -186,8 +186,8 @@ def paired_interval(b: int, c: int, n: int, confidence: float = 0.95) -> tuple[f
 def clustered_difference_interval(
     clusters: Sequence[tuple[int, int]], confidence: float = 0.95
 ) -> tuple[float, float] | None:
-    """The interval of :func:`paired_interval` for questions clustered by conversation, with a jackknife standard
-    error.
+    """Return the interval of :func:`paired_interval` for questions clustered by conversation, with a jackknife
+    standard error.
 
     ``clusters`` are, for each conversation, the number of questions only the first has right minus the number only
     the second has right, and the number of questions. Student's t with C − 1 degrees of freedom; None with fewer
@@ -205,7 +205,7 @@ def _clipped(centre: float, half_width: float) -> tuple[float, float]:
 
 
 def cohens_kappa(both: int, only_a: int, only_b: int, neither: int) -> float | None:
-    """The agreement of two raters beyond chance, from the counts of a two by two table.
+    """Return the agreement of two raters beyond chance, from the counts of a two by two table.
 
     Cohen, J. (1960), "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20,
     37–46. None without observations, and if both raters give everything the same rating: then chance explains all.
@@ -219,14 +219,14 @@ def cohens_kappa(both: int, only_a: int, only_b: int, neither: int) -> float | N
 
 
 def paired_variance(b: int, c: int, n: int) -> float:
-    """The variance of the difference of two rates over ``n`` questions, where ``b`` and ``c`` differ."""
+    """Return the variance of the difference of two rates over ``n`` questions, where ``b`` and ``c`` differ."""
     return (b + c - (b - c) ** 2 / n) / n**2
 
 
 def detectable_difference(
     discordant: float, n: float, confidence: float = 0.95, power: float = 0.8
 ) -> float | None:
-    """The smallest difference of two rates that McNemar's test over ``n`` questions finds with this power.
+    """Return the smallest difference of two rates that McNemar's test over ``n`` questions finds with this power.
 
     Connor, R. J. (1987), "Sample size for testing differences in proportions for the paired-sample design",
     Biometrics 43, 207–211: ``n = (z₁ √ψ + z₂ √(ψ − δ²))² / δ²``, solved for the difference δ, where ψ is the share

@@ -1,4 +1,4 @@
-"""What a memory held when it was asked: its items, folded from the recorded store commands and decisions.
+"""The items that a memory held when it was asked, folded from the recorded store commands and decisions.
 
 An item is a Qdrant point, a stretch of a log, or a record inside a JSON state: whatever a memory stored as one
 thing. Its text is every string in it, whatever the fields are called, so that memories of any make are read alike,
@@ -9,18 +9,20 @@ staged candidates) is not memory and holds no items.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from memory_backends.base import MemoryDescription
 from memory_backends.stores.trace import (
     AppendChange,
     MemoryOperation,
     PatchChange,
+    PatchStep,
     PromotionDecision,
     RemoveChange,
     StoredPoint,
@@ -29,29 +31,299 @@ from memory_backends.stores.trace import (
 )
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
+from memreplay.grading.tokens import content_of, same_token, tokens_of
 from memreplay.scoring.holding import Piece
-from memreplay.scoring.stored_items import NO_WORDS, Item, State, Supersession, replaced, text_of
 from memreplay.text import normalised
+from memreplay.timeline.fold import MISSING, patched, pointer_of
 from memreplay.timeline.timeline import Answer
+
+NO_WORDS = re.compile(r"[-+\d.,:TZ\s]*")
+
+_MOST_REPLACED = 6
+"""Words. A text that lost more was not corrected but written anew."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something that a memory stored at a ``place`` (a key or collection) under an ``id`` (a point's, or a JSON
+    pointer).
+
+    ``since`` maps each turn that it comes from to the position at which that turn got into it. ``removed``: it is
+    no longer there. ``superseded``: a later value took its place (``successor`` is the id of the point that has
+    it); it may still be stored. ``ended_at`` is the position at which either happened, ``written_at`` that at which
+    the text was written. ``names_turns``: what is stored says itself which turns it comes from.
+    """
+
+    text: str
+    since: Mapping[str, int]
+    place: str = ""
+    id: str = ""
+    written_at: int = 0
+    removed: bool = False
+    superseded: bool = False
+    ended_at: int | None = None
+    successor: str | None = None
+    names_turns: bool = False
+
+    @property
+    def turns(self) -> frozenset[str]:
+        """Return the turns that it comes from."""
+        return frozenset(self.since)
+
+    @cached_property
+    def piece(self) -> Piece:
+        """Return the item as a text to look for an answer in."""
+        return Piece(self.text, self.turns)
+
+    @property
+    def is_current(self) -> bool:
+        """Return whether it is still stored and still valid."""
+        return not (self.removed or self.superseded)
+
+
+@dataclass(frozen=True)
+class Supersession:
+    """Something that a later value replaced, by the memory's own account.
+
+    ``values`` are what no longer holds: the old value, or the words that a rewritten text lost. The turns are those
+    that said the old and the new one.
+    """
+
+    values: tuple[str, ...]
+    old_turns: frozenset[str]
+    new_turns: frozenset[str]
+
+
+def replaced(old: str, new: str, old_since: Mapping[str, int], new_since: Mapping[str, int]) -> list[Supersession]:
+    """Return the words of a text that are no longer in the one that took its place."""
+    turns = frozenset(new_since) - frozenset(old_since)
+    kept = [token for _, token in content_of(tokens_of(new))]
+    lost = [
+        token.text for _, token in content_of(tokens_of(old)) if not any(same_token(token, other) for other in kept)
+    ]
+    if not turns or not lost or len(lost) > _MOST_REPLACED:
+        return []
+    return [Supersession(tuple(lost), frozenset(old_since), turns)]
+
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A plain value in a JSON state, with the name of its field. ``group`` is the path of the object it belongs to,
+    else its own path.
+    """
+
+    name: str
+    text: str
+    group: Path
+
+    @property
+    def line(self) -> str:
+        """Return the value with the name of its field."""
+        return f"{self.name}: {self.text}" if self.name else self.text
+
+
+class State:
+    """A JSON state: its values with the turns that last wrote them, and those that were overwritten."""
+
+    def __init__(self, key: str, slots: str | None) -> None:
+        self._key = key
+        self._slots = slots
+        self._value: Any = MISSING
+        self._leaves: dict[Path, Leaf] = {}
+        self._since: dict[Path, Mapping[str, int]] = {}
+        self._written: dict[Path, int] = {}
+        self._gone: list[Item] = []
+
+    def write(self, value: Any, since: Mapping[str, int], at: int) -> list[Supersession]:
+        """Replace the whole value; returns what was replaced by something else.
+
+        A value that moved to another place, as in a list that lost its first item, keeps its turns.
+        """
+        before, written = self._leaves, self._since
+        after = dict(leaves_with_paths(value))
+        lost = {path: leaf for path, leaf in before.items() if after.get(path) != leaf}
+        new = {path: leaf for path, leaf in after.items() if before.get(path) != leaf}
+        moved = {leaf.line: path for path, leaf in lost.items()}
+        self._value, self._leaves = value, after
+        self._since = {path: written[path] for path in after if path not in new}
+        arrived = {path: moved.pop(leaf.line) for path, leaf in new.items() if leaf.line in moved}
+        for path in new:
+            was_at = arrived.get(path)
+            counts = self._slots is None or self._is_slot(path)
+            by = since if counts else {}
+            self._since[path] = written[was_at] if was_at else {**by, **written.get(path, {})}
+        found: list[Supersession] = []
+        left = set(arrived.values())
+        for path, leaf in lost.items():
+            if path in left or NO_WORDS.fullmatch(leaf.text) or self._names_a_turn(path):
+                continue
+            old = self._turns_of(path, before, written)
+            is_superseded = path in new and path not in arrived
+            if is_superseded:
+                now = self._turns_of(path, after, self._since)
+                found += self._superseded(path, leaf, new[path], old, now)
+            self._gone.append(
+                Item(
+                    leaf.line,
+                    old,
+                    self._key,
+                    pointer_of(leaf.group),
+                    self._written[path],
+                    removed=not is_superseded,
+                    superseded=is_superseded,
+                    ended_at=at,
+                )
+            )
+        self._written = {
+            path: self._written[arrived.get(path, path)] if path in arrived or path not in new else at
+            for path in after
+        }
+        return found
+
+    def _superseded(
+        self, path: Path, old: Leaf, new: Leaf, old_since: Mapping[str, int], new_since: Mapping[str, int]
+    ) -> list[Supersession]:
+        if not self._is_slot(path):
+            return replaced(old.text, new.text, old_since, new_since)
+        turns = frozenset(new_since) - frozenset(old_since)
+        return [Supersession((old.text,), frozenset(old_since), turns)] if turns else []
+
+    def patch(self, steps: Sequence[PatchStep], since: Mapping[str, int], at: int) -> list[Supersession]:
+        """Apply a patch; returns what it replaced by something else."""
+        try:
+            value = patched(self._value if self._value is not MISSING else {}, steps)
+        except (KeyError, IndexError, TypeError, ValueError):
+            return []  # a patch that does not fit what was recorded before: an incomplete recording
+        return self.write(value, since, at)
+
+    def clear(self, at: int) -> None:
+        """The key was removed."""
+        self._gone += [replace(item, removed=True, ended_at=at) for item in self._records()]
+        self._value, self._leaves, self._since, self._written = MISSING, {}, {}, {}
+
+    def items(self) -> Iterator[Item]:
+        """Yield the records that are there, and those that were."""
+        yield from self._records()
+        yield from self._gone
+
+    def _records(self) -> Iterator[Item]:
+        """Yield the fields of an object are one record, unless several of them are sentences."""
+        groups: dict[Path, list[Path]] = defaultdict(list)
+        for path, leaf in self._leaves.items():
+            groups[leaf.group].append(path)
+        for group, paths in groups.items():
+            texts = [self._leaves[path].text for path in paths]
+            apart = sum(len(text.split()) > _SENTENCE for text in texts) > 1
+            for members in [[path] for path in paths] if apart else [paths]:
+                since: dict[str, int] = {}
+                for path in members:
+                    for turn, at in self._turns_of(path, self._leaves, self._since).items():
+                        since[turn] = min(at, since.get(turn, at))
+                text = "\n".join(self._leaves[path].line for path in members)
+                written = max(self._written[path] for path in members)
+                is_slot = self._is_slot(members[0])
+                if is_slot:
+                    since = dict.fromkeys(since, written)
+                place = pointer_of(members[0] if apart else group)
+                yield Item(text, since, self._key, place, written, names_turns=is_slot)
+
+    def _is_slot(self, path: Path) -> bool:
+        return bool(path) and path[0] == self._slots
+
+    def _names_a_turn(self, path: Path) -> bool:
+        return self._is_slot(path) and path[-1] == "turn"
+
+    def _turns_of(
+        self, path: Path, leaves: Mapping[Path, Leaf], written: Mapping[Path, Mapping[str, int]]
+    ) -> Mapping[str, int]:
+        """Return the turn that a slot names, else those that wrote the value."""
+        turn = leaves.get((*path[:-1], "turn")) if self._is_slot(path) else None
+        if turn is None:
+            return written[path]
+        return {turn.text: max(written[path].values(), default=0)}
+
+
+_SENTENCE = 5
+"""Words; what is longer says something by itself."""
+
+
+def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[tuple[Path, Leaf]]:
+    """Yield the plain values in a JSON value, each with its path. A field of an object is written ``name: value``.
+
+    ``{"notes": ["a", "b"], "city": {"value": "Girona", "turn": "3"}}`` holds four, of which the last two belong
+    together.
+    """
+    match value:
+        case Mapping():
+            for field, inner in value.items():
+                yield from leaves_with_paths(inner, (*path, str(field)), str(field))
+        case list() | tuple():
+            for index, inner in enumerate(value):
+                yield from leaves_with_paths(inner, (*path, str(index)))
+        case str() | int() | float() if _says_something(value):
+            yield path, Leaf(name, str(value), path[:-1] if name else path)
+        case _:
+            pass
+
+
+def text_of(payload: Any) -> str:
+    """Return what a stored point says, a line for each text in it.
+
+    Beside a sentence, bare numbers are scores and counters of it; without one they are what is known.
+    """
+    leaves = list(_values_in(payload))
+    has_sentence = any(isinstance(leaf, str) and len(leaf.split()) >= _PHRASE for leaf in leaves)
+    return "\n".join(str(leaf) for leaf in leaves if isinstance(leaf, str) or not has_sentence)
+
+
+_PHRASE = 3
+"""Words from which on a text says something of somebody."""
+
+
+def _values_in(value: Any) -> Iterator[str | int | float]:
+    match value:
+        case Mapping():
+            for inner in value.values():
+                yield from _values_in(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _values_in(inner)
+        case str() | int() | float() if _says_something(value):
+            yield value
+        case _:
+            pass
+
+
+_TIME_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
+
+
+def _says_something(value: str | int | float) -> bool:
+    """Return whether a value can be part of a fact: no flag, and not the time at which it was written."""
+    return not isinstance(value, bool) and not (isinstance(value, str) and _TIME_STAMP.fullmatch(value))
 
 
 class MemoryHistory(Protocol):
-    """What attribution reads: a :class:`memreplay.timeline.timeline.Timeline`, or the events of a finished run."""
+    """The input of attribution: a :class:`memreplay.timeline.timeline.Timeline`, or the events of a finished
+    run.
+    """
 
     conversation: Conversation
     backends: list[str]
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What one backend heard, decided and changed up to a position, with its opening, in order."""
+        """Return what one backend heard, decided and changed up to a position, with its opening, in order."""
         ...
 
     def answers(self) -> Iterator[Answer]:
-        """All answers so far."""
+        """Return all answers so far."""
         ...
 
 
 class StoredMemory:
-    """What one backend held after all the events up to a position."""
+    """The items of one backend after all events up to a position."""
 
     def __init__(self, events: Iterable[ReplayEvent]) -> None:
         self.observed: set[str] = set()
@@ -61,7 +333,7 @@ class StoredMemory:
         self._dropped: list[PromotionDecision] = []
         self._points: dict[tuple[str, str], Item] = {}
         self._places: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
-        """Where there are points of an id."""
+        """Return the collections that hold each point id."""
         self._values: dict[tuple[str, str], str] = {}
         self._pieces: dict[str, list[Item]] = defaultdict(list)
         self._removed: dict[str, int] = {}
@@ -81,22 +353,22 @@ class StoredMemory:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no write was ever recorded."""
+        """Return whether no write was ever recorded."""
         return not self.items
 
     @cached_property
     def stored(self) -> Sequence[Piece]:
-        """What it held, and still counted as valid."""
+        """Return what it held, and still counted as valid."""
         return [item.piece for item in self.items if item.is_current]
 
     @cached_property
     def removed(self) -> Sequence[Piece]:
-        """What it had held and removed."""
+        """Return what it had held and removed."""
         return [item.piece for item in self.items if item.removed]
 
     @cached_property
     def superseded(self) -> Sequence[Piece]:
-        """What it held, and had replaced by a later value."""
+        """Return what it held, and had replaced by a later value."""
         return [item.piece for item in self.items if item.superseded]
 
     @cached_property
@@ -104,8 +376,8 @@ class StoredMemory:
         return {(item.place, item.id): item for item in self.items if item.id and not item.removed}
 
     def behind(self, place: str, id_: str, text: str) -> frozenset[str]:
-        """The turns that a retrieved text comes from, where it does not name them: those of the item with its id,
-        else of the items with its text.
+        """Return the turns that a retrieved text comes from, where it does not name them: those of the item with
+        its id, else of the items with its text.
         """
         item = self._by_id.get((place, id_))
         if item is not None:
@@ -139,7 +411,7 @@ class StoredMemory:
         )
 
     def dropped_from(self, turn: str) -> Sequence[PromotionDecision]:
-        """The candidates from a turn that were judged and not kept."""
+        """Return the candidates from a turn that were judged and not kept."""
         return [decision for decision in self._dropped if turn in decision.sources]
 
     def _apply(self, event: ReplayEvent) -> None:
@@ -213,7 +485,7 @@ class StoredMemory:
         self._pieces[key].append(Item(text, {**since, **(kept if is_kept else {})}, key, key, now))
 
     def _removed_at(self, key: str, now: int) -> list[Item]:
-        """The pieces of a log that were removed at this position."""
+        """Return the pieces of a log that were removed at this position."""
         if self._removed.get(key) != now:
             return []
         return [piece for piece in self._pieces[key] if piece.removed and piece.ended_at == now]
@@ -273,7 +545,7 @@ class StoredMemory:
 
 
 def _opening_first(events: Iterator[ReplayEvent]) -> Iterator[ReplayEvent]:
-    """What a memory does while it is opened precedes the event that describes it."""
+    """Yield what a memory does while it is opened precedes the event that describes it."""
     before: list[ReplayEvent] = []
     for event in events:
         if isinstance(event, ConversationOpened):

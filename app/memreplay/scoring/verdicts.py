@@ -52,7 +52,7 @@ FROM_MEMORY: Final[frozenset[Intervention]] = frozenset({"double_budget", "doubl
 """Interventions for which the memory is rebuilt; all others change the recorded prompt."""
 
 Fault = Literal["run", "dataset", "memory", "reader"]
-"""Who lost the answer. ``run``: there is no readable answer."""
+"""The stage at fault. ``run``: there is no readable answer."""
 
 Standing = Literal["sound", "doubtful", "lost"]
 """Whether the answer is soundly right, whether that is in doubt, or whether the answer was lost."""
@@ -65,7 +65,7 @@ _READING: Final[frozenset[Intervention]] = frozenset(
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of one verdict.
+    """One verdict: its letter, words, side and remedy.
 
     ``letter`` stands in a cell of the results matrix, ``words`` on screens, ``sentence`` below tables. ``fault`` is
     None for right answers. ``repaired_by`` are the changes that repair the blamed stage, and no other stage.
@@ -80,7 +80,7 @@ class Verdict:
 
     @property
     def is_right(self) -> bool:
-        """Whether it is a verdict on right answers."""
+        """Return whether it is a verdict on right answers."""
         return self.fault is None
 
 

@@ -57,7 +57,7 @@ class Given:
 
 
 class ShownHit(Protocol):
-    """What is read of a hit."""
+    """The fields of a hit that are read."""
 
     @property
     def turns(self) -> Sequence[str]: ...
@@ -76,7 +76,7 @@ def given_answer(
     answered: Score | QuestionRow,
     hits: Iterable[ShownHit],
 ) -> Given:
-    """An answer of a backend and a model, ``answered_by``, to a question."""
+    """Return an answer of a backend and a model, ``answered_by``, to a question."""
     said = _said(answered.predicted, question.abstain)
     index = answered.predicted_index
     return Given(
@@ -90,7 +90,7 @@ def given_answer(
 
 
 def with_cures(rows: Rows, asked: Mapping[RowKey, Sequence[Counterfactual]]) -> list[QuestionRow]:
-    """The rows with their re-asks, and what these say."""
+    """Return the rows with their re-asks, and what these say."""
     if not asked:
         return list(rows)
     answers = GivenAnswers(map(_given, rows))
@@ -128,7 +128,7 @@ class GivenAnswers:
                 self._by_form[given.model, given.form].add(given.place)
 
     def others_agree(self, given: Given, asked: Iterable[Counterfactual], *, abstain: bool) -> bool:
-        """Whether independent others give the same answer, which is not one for everything.
+        """Return whether independent others give the same answer, which is not one for everything.
 
         These are the same model without any memory; each other model, once; and the same model with another memory
         whose prompt shares no turn with this one: it would misread the same words in the same way. Two have to
@@ -147,14 +147,16 @@ class GivenAnswers:
         return len(models) + closed_book + _of_other_words(given, alike) >= _SEVERAL
 
     def _is_usual(self, given: Given) -> bool:
-        """Whether the model gives the same answer to most other questions: it says nothing of this one then."""
+        """Return whether the model gives the same answer to most other questions: it says nothing of this one
+        then.
+        """
         others = self._asked_of[given.model] - {given.place}
         same = self._by_form[given.model, given.form] - {given.place}
         return len(others) < _SEVERAL or len(same) * 2 > len(others)
 
 
 def _of_other_words(given: Given, alike: Iterable[Given]) -> int:
-    """How many prompts of the same model share no turn with that of an answer, nor with each other."""
+    """Return how many prompts of the same model share no turn with that of an answer, nor with each other."""
     seen, found = set(given.turns), 0
     for each in alike:
         is_memory = each.model == given.model and each.backend not in CONTROLS and each.backend != given.backend
@@ -165,13 +167,13 @@ def _of_other_words(given: Given, alike: Iterable[Given]) -> int:
 
 
 def _said(predicted: str | None, abstain: bool) -> str:
-    """An answer in a form that can be compared; empty for none, and for saying that it was never said."""
+    """Return an answer in a form that can be compared; empty for none, and for saying that it was never said."""
     said = predicted or ""
     return "" if is_abstention(said) and not abstain else normalised(said)
 
 
 def what_if_of(rows: Rows) -> WhatIfResults | None:
-    """The results of one backend; None if none of its answers was asked again."""
+    """Return the results of one backend; None if none of its answers was asked again."""
     graded = [row for row in rows if row.outcome != "error"]
     wrong = [row for row in graded if row.outcome in _WRONG]
     asked = [row for row in wrong if row.counterfactuals]
@@ -195,7 +197,7 @@ def _repaired(row: QuestionRow) -> dict[Intervention, bool | None]:
 
 
 def _repairs(rows: Rows) -> dict[Intervention, Repairs]:
-    """By change, in their order; those that were asked of no row are left out."""
+    """Return the repairs by change, in their order, without changes that were asked of no row."""
     found = [_repaired(row) for row in rows]
     return {name: _repairs_of(name, found) for name in INTERVENTIONS if any(name in one for one in found)}
 
@@ -224,14 +226,14 @@ def _counted_cures(rows: Rows) -> dict[Cure, int]:
 
 
 def _perfect_retrieval(graded: Rows) -> Ceiling | None:
-    """If everything that memory lost had been in the prompt. What was in the prompt and misread stays wrong."""
+    """Return the accuracy if everything that memory lost had been in the prompt; what was misread stays wrong."""
     lost = [row for row in graded if row.outcome in _WRONG and _fault_of(row) == "memory"]
     added = [_repaired(row).get("evidence_added") for row in lost]
     return _ceiling(graded, added.count(True), added.count(None))
 
 
 def _perfect_reader(graded: Rows) -> Ceiling | None:
-    """If every answer that the prompt held had been read, and nothing read that was not there."""
+    """Return the accuracy if every answer in the prompt had been read, and nothing else."""
     right = [row for row in graded if row.outcome in _WRONG and (row.answer_in_prompt or _is_misled(row))]
     return _ceiling(graded, len(right), 0)
 

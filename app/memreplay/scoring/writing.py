@@ -1,4 +1,4 @@
-"""What it took to write a conversation to memory, and to read from it: time, and the calls of models."""
+"""The cost of writing a conversation to memory and of reading from it: time, and calls of models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _READING: frozenset[Phase] = frozenset({"perceive", "recall"})
 
 
 class WritingResults(Frozen):
-    """What it took to write to memory. ``ms`` includes the background work that this started.
+    """The cost of writing to memory. ``ms`` includes the background work that this started.
 
     ``model_tokens`` and ``cost_usd`` are those of all models that memory called, embedders included (of which
     ``embedding_tokens``); null if unknown. ``model_calls`` counts the calls, ``reused_calls`` those answered from
@@ -41,7 +41,7 @@ class WritingResults(Frozen):
 
 
 class ReadingResults(Frozen):
-    """What this run paid for models that memory called to read, such as a reranker.
+    """The cost of models that memory called to read, such as a reranker.
 
     The answers' figures exclude it. Scores from the cache were paid for by another run, and are not counted.
     ``cost_usd`` is null if a price is unknown.
@@ -71,7 +71,7 @@ class ExtractionResults(Frozen):
 
 @dataclass
 class Writing:
-    """What one backend's write path took, and the calls of models on its read path, over all conversations.
+    """The cost of one backend's write path, and the model calls of its read path, over all conversations.
 
     An exchange that a resumed run wrote again counts once, with its last time.
     """
@@ -123,7 +123,8 @@ class Writing:
 
 
 def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any]) -> WritingResults | None:
-    """The results of a backend's write path; None if it wrote nothing, as an agent that was never told anything.
+    """Return the results of a backend's write path; None if it wrote nothing, as an agent that was never told
+    anything.
 
     What a plug-in does past our ports and LiteLLM cannot be seen: its tokens are unknown if no call was seen. So is
     the price of vectors that were embedded ahead, for all memories together.
@@ -159,7 +160,7 @@ def reading_of(writing: Writing | None) -> ReadingResults | None:
 
 
 def _cost_of(calls: Sequence[Extraction | ModelCall]) -> float | None:
-    """Their sum; None if a price is unknown. A failed call costs nothing, unless it says so."""
+    """Return their sum; None if a price is unknown. A failed call costs nothing, unless it says so."""
     costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None

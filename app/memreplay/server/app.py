@@ -75,7 +75,7 @@ class BackendServer:
         self._open_lock = asyncio.Lock()
 
     def application(self, host: str, token: str | None) -> web.Application:
-        """The web application. With a token it serves only clients that send it, else only this machine."""
+        """Return the web application. With a token it serves only clients that send it, else only this machine."""
         application = web.Application(
             client_max_size=MAX_REQUEST_BYTES,
             middlewares=[_errors_in_json, _authorize(host, token), _refuse_other_sites],
@@ -182,7 +182,7 @@ class BackendServer:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
+    """Return whether an address can be reached only from this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -212,7 +212,7 @@ def _authorize(host: str, token: str | None) -> Middleware:
 
 
 def _address_of(url: str) -> SplitResult:
-    """The parts of a URL; all empty where it cannot be read."""
+    """Return the parts of a URL; all empty where it cannot be read."""
     try:
         return urlsplit(url)
     except ValueError:

@@ -66,7 +66,7 @@ class ScreenServer(Server):
         return app
 
     async def handle_index(self, request: web.Request) -> Any:
-        """The page of the terminal, which connects to the host that it came from."""
+        """Return the page of the terminal, which connects to the host that it came from."""
         self.public_url = f"{request.scheme}://{request.host}"
         return await super().handle_index(request)
 

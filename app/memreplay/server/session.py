@@ -33,7 +33,7 @@ class TranscriptMessage:
 
 
 def labels_in(text: str, users_words: str = "") -> tuple[str, str] | None:
-    """The labels of user and assistant in a text that precedes a message of the user.
+    """Return the labels of user and assistant in a text that precedes a message of the user.
 
     They are ``User`` and ``AI`` if either begins a line. Otherwise the user's is the label of ``users_words``, and
     the assistant's the next one; if ``users_words`` does not occur, the assistant's is the last label. None if no
@@ -51,7 +51,7 @@ def labels_in(text: str, users_words: str = "") -> tuple[str, str] | None:
 
 
 def _names_in(text: str) -> list[str]:
-    """The label before a colon at the start of each line that has one."""
+    """Return the label before a colon at the start of each line that has one."""
     lines = (line for line in text.split("\n") if date_of_heading(line) is None)
     return [match[1] for line in lines if (match := _LABEL.match(line))]
 
@@ -59,7 +59,7 @@ def _names_in(text: str) -> list[str]:
 def read_transcript(
     text: str, labels: tuple[str, str], said_at: datetime | None = None, users_words: str = ""
 ) -> list[TranscriptMessage]:
-    """The messages of a text, in order. ``said_at`` is the date that applies at its beginning.
+    """Return the messages of a text, in order. ``said_at`` is the date that applies at its beginning.
 
     Lines without a label continue the message before; at the beginning, they are the user's. If the text begins
     with ``users_words``, these are one message even if they look like several.
@@ -101,13 +101,13 @@ def _blocks(
 
 
 def without_heading(text: str) -> str:
-    """The text without a date line at its beginning."""
+    """Return the text without a date line at its beginning."""
     heading, _, rest = text.partition("\n")
     return rest if rest and date_of_heading(heading) else text
 
 
 def date_of_heading(line: str) -> datetime | None:
-    """The date of a line such as ``[8 May 2023, 13:56]``; None for other lines."""
+    """Return the date of a line such as ``[8 May 2023, 13:56]``; None for other lines."""
     match = _HEADING.fullmatch(line)
     if match is None or match[2] not in MONTHS:
         return None
@@ -153,7 +153,7 @@ class ServedSession:
 
     @property
     def turns(self) -> int:
-        """The number of messages ingested so far."""
+        """Return the number of messages ingested so far."""
         return self._turns
 
     async def open(self, namespace: Namespace) -> None:
@@ -184,7 +184,7 @@ class ServedSession:
             self._date, self._session_number = other._date, other._session_number
 
     async def snapshot(self) -> Snapshot:
-        """The content of its memory."""
+        """Return the content of its memory."""
         async with self._lock:
             return await self._memory.snapshot()
 
@@ -216,13 +216,15 @@ class ServedSession:
             )
 
     def _without_message(self, payload: BenchmarkTurnPayload) -> str:
-        """The history without the message itself, which some runners append to it."""
+        """Return the history without the message itself, which some runners append to it."""
         history = payload.history.rstrip("\n")
         last = f"{(self._labels or USUAL_LABELS)[0]}: {payload.message}"
         return history.removesuffix(last) if history == last or history.endswith("\n" + last) else payload.history
 
     def _new_in(self, history: str) -> str | None:
-        """The new part of a history; None if the history is missing or does not continue the ingested one."""
+        """Return the new part of a history; None if the history is missing or does not continue the ingested
+        one.
+        """
         if not history.strip() or not history.startswith(self._history):
             return None
         new = history[len(self._history) :]

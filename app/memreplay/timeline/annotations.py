@@ -1,4 +1,4 @@
-"""What a user adds to a conversation: bookmarks with notes, breakpoints, and which answers are right."""
+"""A user's additions to a conversation: bookmarks with notes, breakpoints, and labels of answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Annotations(Protocol):
     """The bookmarks and breakpoints of one conversation, and the labels of its answers."""
 
     def bookmarks(self) -> Sequence[Bookmark]:
-        """All bookmarks, by position."""
+        """Return all bookmarks, by position."""
         ...
 
     def set_bookmark(self, bookmark: Bookmark) -> None:
@@ -42,7 +42,7 @@ class Annotations(Protocol):
         ...
 
     def breakpoints(self) -> Sequence[SavedBreakpoint]:
-        """All breakpoints, in the order in which they were set."""
+        """Return all breakpoints, in the order in which they were set."""
         ...
 
     def set_breakpoints(self, breakpoints: Sequence[SavedBreakpoint]) -> None:
@@ -50,7 +50,7 @@ class Annotations(Protocol):
         ...
 
     def labels(self) -> Mapping[AskKey, Verdict]:
-        """The answers that were labelled as right or wrong by hand."""
+        """Return the answers that were labelled as right or wrong by hand."""
         ...
 
     def set_label(self, key: AskKey, label: Verdict | None) -> None:

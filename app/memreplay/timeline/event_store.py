@@ -1,4 +1,4 @@
-"""Where the events of one conversation are kept, and the summaries of them that the timeline is indexed by."""
+"""The store of one conversation's events, and the summaries that the timeline is indexed by."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Read = Callable[[Any], Any]
 
 
 class WriteSummary(NamedTuple):
-    """What an index needs of a change to a store. Which fields are set depends on its ``kind``.
+    """The fields of a change to a store that an index needs. Which are set depends on its ``kind``.
 
     ``whole``: it holds the complete new value. ``pointers``: JSON pointers to the places of a state that it
     touched, the root for a complete value. ``ids``: points written or removed. ``offset`` and ``text``: what was
@@ -45,7 +45,7 @@ class WriteSummary(NamedTuple):
 
 
 class DecisionSummary(NamedTuple):
-    """What an index needs of a decision on a promotion candidate."""
+    """The fields of a decision on a promotion candidate that an index needs."""
 
     decision: str
     sources: tuple[str, ...]
@@ -53,7 +53,7 @@ class DecisionSummary(NamedTuple):
 
 
 class EventSummary(NamedTuple):
-    """What an index needs of an event; ``ref`` is its reference in the archive.
+    """The fields of an event that an index needs; ``ref`` is its reference in the archive.
 
     ``write`` is set if the event changed a store, ``decision`` if it judged a candidate.
     """
@@ -88,27 +88,27 @@ class EventArchive(Protocol):
         ...
 
     def event(self, ref: int) -> ReplayEvent:
-        """The event with this reference."""
+        """Return the event with this reference."""
         ...
 
     def at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """All events of one backend at exactly this position, in order."""
+        """Return all events of one backend at exactly this position, in order."""
         ...
 
     def operation_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """The store operations among them."""
+        """Return the store operations among them."""
         ...
 
     def written_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The operations of a position that changed a store."""
+        """Return the operations of a position that changed a store."""
         ...
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What one backend heard, decided and changed up to a position, with its opening, in order."""
+        """Return what one backend heard, decided and changed up to a position, with its opening, in order."""
         ...
 
     def candidates(self, ref: int) -> list[RankedItem]:
-        """What the read path with this reference found; cheaper than loading the event."""
+        """Return what the read path with this reference found; cheaper than loading the event."""
         ...
 
     def summaries(self) -> Iterator[EventSummary]:
@@ -169,7 +169,7 @@ def summarize(ref: int, event: ReplayEvent) -> EventSummary:
 
 
 def summarize_write(operation: Mapping[str, Any], read: Read) -> WriteSummary | None:
-    """What an operation in JSON form changed; None if it changed nothing, or that is unknown."""
+    """Return what an operation in JSON form changed; None if it changed nothing, or that is unknown."""
     change = operation["change"]
     if change is None or change["kind"] not in _WRITES or operation["error"] is not None:
         return None
@@ -194,19 +194,19 @@ def operation_of(event: ReplayEvent) -> MemoryOperation:
 
 
 def changes(operation: MemoryOperation) -> bool:
-    """Whether an operation modified its store."""
+    """Return whether an operation modified its store."""
     return operation.error is None and operation.change is not None and operation.change.kind in _WRITES
 
 
 def tells_what_is_kept(event: ReplayEvent) -> bool:
-    """Whether an event tells what its backend stores, or why not: it heard, decided or changed something."""
+    """Return whether an event tells what its backend stores, or why not: it heard, decided or changed something."""
     if isinstance(event, StoreOperated):
         return changes(event.operation)
     return isinstance(event, ConversationOpened | Observed | PromotionDecided)
 
 
 def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:
-    """The summary of a decision in JSON form."""
+    """Return the summary of a decision in JSON form."""
     return DecisionSummary(
         decision["decision"],
         tuple(read(source) for source in decision["sources"]),
@@ -219,7 +219,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def ranked_items_of(event: ReplayEvent) -> list[RankedItem]:
-    """What a read path found, best first; nothing if the event is no read path."""
+    """Return what a read path found, best first; nothing if the event is no read path."""
     if not isinstance(event, Perceived | QuestionAsked):
         return []
     return [

@@ -35,19 +35,19 @@ Path = tuple[str, ...]
 
 
 def parts_of(pointer: str) -> Path:
-    """A JSON pointer (RFC 6901) as a path; ``""`` is the root."""
+    """Return a JSON pointer (RFC 6901) as a path; ``""`` is the root."""
     if not pointer:
         return ()
     return tuple(part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/"))
 
 
 def pointer_of(path: Sequence[str]) -> str:
-    """A path as a JSON pointer."""
+    """Return a path as a JSON pointer."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
 
 
 def value_in(value: Any, path: Sequence[str]) -> Any:
-    """The value at a place; :data:`MISSING` if the place does not exist."""
+    """Return the value at a place; :data:`MISSING` if the place does not exist."""
     for part in path:
         if isinstance(value, Mapping):
             value = value.get(part, MISSING)
@@ -59,7 +59,7 @@ def value_in(value: Any, path: Sequence[str]) -> Any:
 
 
 def patched(value: Any, steps: Iterable[PatchStep]) -> Any:
-    """The value after a patch. It shares the parts that the patch does not touch with the old value."""
+    """Return the value after a patch. It shares the parts that the patch does not touch with the old value."""
     for step in steps:
         value = _stepped(value, parts_of(step.path), step)
     return value
@@ -132,19 +132,19 @@ class StateHistory:
                     touched.append(number)
 
     def changed_at(self, turn: int) -> bool:
-        """Whether the key was written at exactly this position."""
+        """Return whether the key was written at exactly this position."""
         return self.count_until(turn) > self.count_until(turn - 1)
 
     def count_until(self, turn: int) -> int:
-        """The number of writes up to and including ``turn``."""
+        """Return the number of writes up to and including ``turn``."""
         return bisect_right(self.turns, turn)
 
     def value_at(self, turn: int) -> Any:
-        """The value after all writes up to and including ``turn``; :data:`MISSING` if there is none."""
+        """Return the value after all writes up to and including ``turn``; :data:`MISSING` if there is none."""
         return self.value_after(self.count_until(turn) - 1)
 
     def value_after(self, number: int) -> Any:
-        """The value after the write with this 0-based number; :data:`MISSING` before the first.
+        """Return the value after the write with this 0-based number; :data:`MISSING` before the first.
 
         Raises:
             DamagedEventError: a recorded write does not fit the value that it changes.
@@ -169,7 +169,7 @@ class StateHistory:
         return value
 
     def change(self, number: int) -> StateChange:
-        """The write with this 0-based number."""
+        """Return the write with this 0-based number."""
         return cast(StateChange, self._load(self.refs[number]))
 
     def writes_at(self, path: Path) -> array[int]:
@@ -250,17 +250,17 @@ class CollectionHistory:
         self._counts.append(len(self._ids))
 
     def count_at(self, turn: int) -> int:
-        """The number of points."""
+        """Return the number of points."""
         index = bisect_right(self._turns, turn)
         return self._counts[index - 1] if index else 0
 
     def written_at(self, turn: int) -> list[StoredPoint]:
-        """The points written at exactly this position."""
+        """Return the points written at exactly this position."""
         first, last = bisect_right(self._turns, turn - 1), bisect_right(self._turns, turn)
         return [self._point(number) for number in range(first, last) if self._places[number] >= 0]
 
     def held_at(self, turn: int) -> list[HeldPoint]:
-        """All points, in the order in which they were first written. Loads none of them."""
+        """Return all points, in the order in which they were first written. Loads none of them."""
         count = bisect_right(self._turns, turn)
         cleared = bisect_right(self._clearings, count - 1) if count else 0
         emptied = self._clearings[cleared - 1] if cleared else -1
@@ -282,7 +282,7 @@ class CollectionHistory:
         return held
 
     def points_at(self, turn: int) -> dict[str, Mapping[str, Any]]:
-        """The payloads of all points by id. It loads everything that was ever written."""
+        """Return the payloads of all points by id. It loads everything that was ever written."""
         points: dict[str, Mapping[str, Any]] = {}
         for number in range(bisect_right(self._turns, turn)):
             change = self._load(self._refs[number])
@@ -295,7 +295,9 @@ class CollectionHistory:
         return points
 
     def writes_of(self, point_id: str, turn: int) -> list[tuple[int, int, StoredPoint]]:
-        """Every write of a point up to a position, oldest first: position, reference and the written point."""
+        """Return every write of a point up to a position, oldest first: position, reference and the written
+        point.
+        """
         numbers = self._writes_of.get(point_id, array("I"))
         wanted = (number for number in numbers if self._turns[number] <= turn)
         return [(self._turns[number], self._refs[number], self._point(number)) for number in wanted]
@@ -377,16 +379,16 @@ class LogHistory:
         self._starts.append(self._start)
 
     def changed_at(self, turn: int) -> bool:
-        """Whether the log grew at exactly this position."""
+        """Return whether the log grew at exactly this position."""
         return bisect_right(self._turns, turn) > bisect_right(self._turns, turn - 1)
 
     def pieces_at(self, turn: int) -> Sequence[Piece]:
-        """The pieces of the text at ``turn``, as a view that copies nothing."""
+        """Return the pieces of the text at ``turn``, as a view that copies nothing."""
         turns, pieces = self._turns, self._pieces
         return LazySequence(self._there_at(turn), lambda place: (turns[place], pieces[place]))
 
     def value_at(self, turn: int) -> str | MissingValue:
-        """The whole text; :data:`MISSING` if nothing was appended yet."""
+        """Return the whole text; :data:`MISSING` if nothing was appended yet."""
         there = self._there_at(turn)
         return "".join(self._pieces[there.start : there.stop]) if there else MISSING
 
@@ -396,7 +398,7 @@ class LogHistory:
         return (self._turns[there[-1]], self._refs[there[-1]]) if there else None
 
     def size_at(self, turn: int) -> int:
-        """The size of the text in bytes."""
+        """Return the size of the text in bytes."""
         count = bisect_right(self._turns, turn)
         return self._ends[count - 1] if count else 0
 

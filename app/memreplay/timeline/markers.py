@@ -67,7 +67,7 @@ class _Tally:
             insort(self.positions, turn)
 
     def between(self, first: int, last: int) -> int:
-        """The number of marks from ``first`` to ``last``, both included."""
+        """Return the number of marks from ``first`` to ``last``, both included."""
         return self._until(last) - self._until(first - 1)
 
     def _until(self, turn: int) -> int:
@@ -107,7 +107,7 @@ class Markers:
             self._tallies["bookmark"].add(turn)
 
     def at(self, turn: int) -> Mapping[MarkKind, int]:
-        """The marks of one position."""
+        """Return the marks of one position."""
         return self._counts(turn, turn, MARK_KINDS)
 
     def columns(self, width: int, last: int, kinds: Collection[MarkKind] = MARK_KINDS) -> list[Column]:
@@ -118,7 +118,7 @@ class Markers:
         return [Column(first, end - 1, self._counts(first, end - 1, kinds)) for first, end in pairwise(edges)]
 
     def next(self, turn: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
-        """The first position after ``turn`` that has a mark of these kinds."""
+        """Return the first position after ``turn`` that has a mark of these kinds."""
         found = []
         for kind in kinds:
             positions = self._tallies[kind].positions
@@ -127,7 +127,7 @@ class Markers:
         return min(found, default=None)
 
     def previous(self, turn: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
-        """The last position before ``turn`` that has a mark of these kinds."""
+        """Return the last position before ``turn`` that has a mark of these kinds."""
         found = []
         for kind in kinds:
             positions = self._tallies[kind].positions
@@ -141,7 +141,7 @@ class Markers:
 
 
 def column_of(turn: int, columns: int, last: int) -> int:
-    """The 0-based column of a position, in a strip of ``columns`` columns for positions 0 to ``last``."""
+    """Return the 0-based column of a position, in a strip of ``columns`` columns for positions 0 to ``last``."""
     total = last + 1
     columns = max(1, min(columns, total))
     return max(0, min(columns - 1, ((min(turn, last) + 1) * columns - 1) // total))

@@ -9,7 +9,7 @@ from memreplay.timeline.markers import INTERESTING, MarkKind
 from memreplay.timeline.timeline import Timeline
 
 Move = Callable[[int], int | None]
-"""From a position to the next one; None if there is none in that direction."""
+"""A function from a position to the next one; None if there is none in that direction."""
 
 
 def repeated(move: Move, cursor: int, count: int) -> int | None:
@@ -24,25 +24,25 @@ def repeated(move: Move, cursor: int, count: int) -> int | None:
 
 
 def next_interesting(timeline: Timeline, cursor: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
-    """The next position, up to the last one reached, with a mark of these kinds."""
+    """Return the next position, up to the last one reached, with a mark of these kinds."""
     found = timeline.marks.next(cursor, kinds)
     return found if found is not None and found <= timeline.reached else None
 
 
 def previous_interesting(timeline: Timeline, cursor: int, kinds: Collection[MarkKind] = INTERESTING) -> int | None:
-    """The previous position with a mark of these kinds."""
+    """Return the previous position with a mark of these kinds."""
     return timeline.marks.previous(cursor, kinds)
 
 
 def next_session(timeline: Timeline, cursor: int) -> int | None:
-    """The first turn of the next session. In a live conversation it may not be played yet."""
+    """Return the first turn of the next session. In a live conversation it may not be played yet."""
     starts = [start.turn for start in timeline.marks.sessions]
     index = bisect_right(starts, cursor)
     return starts[index] if index < len(starts) else None
 
 
 def previous_session(timeline: Timeline, cursor: int) -> int | None:
-    """The first turn of this session, or of the previous one if the cursor is already on it."""
+    """Return the first turn of this session, or of the previous one if the cursor is already on it."""
     starts = [start.turn for start in timeline.marks.sessions]
     index = bisect_left(starts, cursor)
     return starts[index - 1] if index else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
+from array import array
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,7 @@ from memreplay.engine.events import (
 )
 from memreplay.llm.judging import Judgement
 from memreplay.timeline.event_store import (
+    DecisionSummary,
     EventArchive,
     EventSummary,
     MemoryArchive,
@@ -40,22 +41,80 @@ from memreplay.timeline.event_store import (
     summarize,
 )
 from memreplay.timeline.fold import MISSING, CollectionHistory, LazySequence, LogHistory, Piece, StateHistory
-from memreplay.timeline.ledger import Ledger, PositionIndex
 from memreplay.timeline.markers import Markers
 
+LedgerEntry = tuple[int, PromotionDecision]
+"""The position of a decision, and the decision."""
 
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Pause the garbage collector: an index is many small objects, none of which is garbage, and it reads them all
-    again and again.
+
+class PositionIndex:
+    """Positions and references of events, ordered by position. An event that arrives late is inserted in order."""
+
+    def __init__(self) -> None:
+        self.turns = array("I")
+        self.refs = array("q")
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def add(self, turn: int, ref: int) -> int:
+        """Add an event and return its 0-based place."""
+        if not self.turns or self.turns[-1] <= turn:
+            self.turns.append(turn)
+            self.refs.append(ref)
+            return len(self.turns) - 1
+        place = bisect_right(self.turns, turn)
+        self.turns.insert(place, turn)
+        self.refs.insert(place, ref)
+        return place
+
+    def latest(self, turn: int) -> int | None:
+        """Return the reference of the last event at or before a position, if there is one."""
+        end = bisect_right(self.turns, turn)
+        return self.refs[end - 1] if end else None
+
+    def refs_at(self, turn: int) -> array[int]:
+        """References of the events at exactly this position."""
+        return self.refs[bisect_left(self.turns, turn) : bisect_right(self.turns, turn)]
+
+
+class Ledger:
+    """The promotion decisions of one backend.
+
+    Decisions are loaded on access. Counts by kind and source turns are indexed without loading.
     """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
+
+    def __init__(self, load: Callable[[int], PromotionDecision]) -> None:
+        self._load = load
+        self._track = PositionIndex()
+        self._turns_of_kind: dict[str, array[int]] = defaultdict(lambda: array("I"))
+        self._from: dict[str, list[int]] = defaultdict(list)
+
+    def add(self, turn: int, ref: int, decision: DecisionSummary) -> None:
+        """Append a decision; positions never decrease."""
+        place = self._track.add(turn, ref)
+        self._turns_of_kind[decision.decision].append(turn)
+        for source in decision.sources:
+            self._from[source].append(place)
+
+    def counts_until(self, turn: int) -> Mapping[str, int]:
+        """Return the number of decisions of each kind up to a position."""
+        return {kind: bisect_right(turns, turn) for kind, turns in self._turns_of_kind.items()}
+
+    def at(self, turn: int) -> list[PromotionDecision]:
+        """Return the decisions of exactly this position, in order."""
+        return [self._load(ref) for ref in self._track.refs_at(turn)]
+
+    def until(self, turn: int) -> Sequence[LedgerEntry]:
+        """Return all decisions up to a position, oldest first, as a view that loads nothing."""
+        return LazySequence(range(bisect_right(self._track.turns, turn)), self._entry)
+
+    def about_turn(self, turn_id: str) -> list[LedgerEntry]:
+        """Return the decisions on candidates that were distilled from a turn, oldest first."""
+        return [self._entry(place) for place in self._from.get(turn_id, ())]
+
+    def _entry(self, place: int) -> LedgerEntry:
+        return self._track.turns[place], self._load(self._track.refs[place])
 
 
 @dataclass(frozen=True)
@@ -81,12 +140,12 @@ class Answer:
 
     @property
     def judgement(self) -> Judgement | None:
-        """What the judge said last; None if none was asked."""
+        """Return what the judge said last; None if none was asked."""
         return self.judged[-1].judgement if self.judged else None
 
     @property
     def error(self) -> str | None:
-        """Why there is no reply, or why the rules failed to grade it; None for a graded answer."""
+        """Return why there is no reply, or why the rules failed to grade it; None for a graded answer."""
         if self.received is not None and self.received.reply.error is not None:
             return self.received.reply.error
         return self.scored.score.error if self.scored is not None else None
@@ -151,19 +210,18 @@ class Timeline:
         self._answers = AnswerIndex()
         self.tests: list[TestBegan | TestScored] = []
         self._observed: dict[int, dict[str, int]] = {}
-        with _without_collection():
-            for summary in self.archive.summaries():
-                self._index(summary)
+        for summary in self.archive.summaries():
+            self._index(summary)
         for event in events:
             self.append(event)
 
     def was_heard(self, position: int) -> bool:
-        """Whether the memories heard the turn at a position. A run that records no turns counts as heard."""
+        """Return whether the memories heard the turn at a position. A run that records no turns counts as heard."""
         return position <= self.played or self.played in (0, self.last_turn) or self.conversation.conversing
 
     @property
     def last_turn(self) -> int:
-        """The number of turns of the conversation."""
+        """Return the number of turns of the conversation."""
         return len(self.conversation.turns)
 
     def rest_in(self, archive: EventArchive) -> None:
@@ -257,7 +315,7 @@ class Timeline:
         return self._ledgers.setdefault(backend, Ledger(self._decision))
 
     def description(self, backend: str) -> MemoryDescription:
-        """What a memory says of its stores and panels; the default until it was opened."""
+        """Return what a memory says of its stores and panels; the default until it was opened."""
         ref = self._opened.get(backend)
         if ref is None:
             return MemoryDescription()
@@ -270,19 +328,19 @@ class Timeline:
     # ---- what stands at a position -------------------------------------------------------------------------
 
     def events_at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:
-        """All events of one backend at exactly this position, in order."""
+        """Return all events of one backend at exactly this position, in order."""
         return self.archive.at(backend, turn)
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What one backend heard, decided and changed up to a position, with its opening, in order."""
+        """Return what one backend heard, decided and changed up to a position, with its opening, in order."""
         return self.archive.kept_until(backend, turn)
 
     def operations_at(self, backend: str, turn: int) -> Sequence[MemoryOperation]:
-        """The store operations of one backend at exactly this position, in order, loaded on access."""
+        """Return the store operations of one backend at exactly this position, in order, loaded on access."""
         return LazySequence(self.archive.operation_at(backend, turn), operation_of)
 
     def failures_at(self, backend: str, turn: int) -> list[BackendFailed]:
-        """The failures of one backend at exactly this position."""
+        """Return the failures of one backend at exactly this position."""
         events = (self.archive.event(ref) for ref in self._failed[backend].refs_at(turn))
         return [event for event in events if isinstance(event, BackendFailed)]
 
@@ -291,11 +349,11 @@ class Timeline:
         return list(self._states[backend])
 
     def state(self, backend: str, key: str) -> StateHistory:
-        """The history of a state; empty for an unknown key."""
+        """Return the history of a state; empty for an unknown key."""
         return self._states[backend].get(key) or StateHistory(self.change)
 
     def state_at(self, backend: str, key: str, turn: int) -> Any:
-        """The value of a state; :data:`~memreplay.timeline.fold.MISSING` if the key does not exist yet."""
+        """Return the value of a state; :data:`~memreplay.timeline.fold.MISSING` if the key does not exist yet."""
         return self.state(backend, key).value_at(turn)
 
     def log_keys(self, backend: str) -> list[str]:
@@ -303,11 +361,11 @@ class Timeline:
         return list(self._logs[backend])
 
     def log(self, backend: str, key: str) -> LogHistory:
-        """The history of a log; empty for an unknown key."""
+        """Return the history of a log; empty for an unknown key."""
         return self._logs[backend].get(key) or LogHistory()
 
     def log_at(self, backend: str, key: str, turn: int) -> Sequence[Piece]:
-        """The pieces of a log, each with the position at which it was appended."""
+        """Return the pieces of a log, each with the position at which it was appended."""
         return self.log(backend, key).pieces_at(turn)
 
     def log_size_at(self, backend: str, key: str, turn: int) -> int:
@@ -319,34 +377,34 @@ class Timeline:
         return list(self._collections[backend])
 
     def collection(self, backend: str, name: str) -> CollectionHistory:
-        """The history of a collection."""
+        """Return the history of a collection."""
         return self._collections[backend].get(name) or CollectionHistory(self.change)
 
     def store_label(self, backend: str, key: str) -> str:
-        """The label of the store that a key or collection of one backend is in."""
+        """Return the label of the store that a key or collection of one backend is in."""
         return self._store_labels[backend].get(key, "")
 
     def perceived_at(self, backend: str, turn: int) -> Perceived | None:
-        """The latest read path of an ordinary turn at or before this position."""
+        """Return the latest read path of an ordinary turn at or before this position."""
         ref = self._perceived[backend].latest(turn)
         return None if ref is None else self.perceived(ref)
 
     def perceived_index(self, backend: str) -> PositionIndex:
-        """The positions and references of all read paths of ordinary turns."""
+        """Return the positions and references of all read paths of ordinary turns."""
         return self._perceived[backend]
 
     def perceived(self, ref: int) -> Perceived:
-        """A read path by its reference."""
+        """Return a read path by its reference."""
         event = self.archive.event(ref)
         assert isinstance(event, Perceived)
         return event
 
     def ledger(self, backend: str) -> Ledger:
-        """The promotion decisions of one backend."""
+        """Return the promotion decisions of one backend."""
         return self._ledgers.setdefault(backend, Ledger(self._decision))
 
     def change(self, ref: int) -> Change | None:
-        """The change made by the operation with this reference."""
+        """Return the change made by the operation with this reference."""
         event = self.archive.event(ref)
         assert isinstance(event, StoreOperated)
         return event.operation.change
@@ -357,12 +415,12 @@ class Timeline:
         return event.decision
 
     def extractions(self, backend: str) -> Sequence[Extraction]:
-        """All calls of one backend's extractor, in order."""
+        """Return all calls of one backend's extractor, in order."""
         events = map(self.archive.event, self._extracted[backend].refs)
         return [event.extraction for event in events if isinstance(event, FactsExtracted)]
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
-        """All that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
+        """Return all that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""
         held: dict[str, Any] = {key: history.value_at(turn) for key, history in self._states[backend].items()}
         for key, log in self._logs[backend].items():
             # A key that held first a log and then a state has a history of each kind.
@@ -381,16 +439,16 @@ class Timeline:
     # ---- questions and answers --------------------------------------------------------------------------------
 
     def answers(self) -> Iterator[Answer]:
-        """All answers so far, in the order in which they were asked."""
+        """Return all answers so far, in the order in which they were asked."""
         return iter(self._answers)
 
     def observed_at(self, turn_id: str) -> int | None:
-        """The position at which memory ingests a turn: the end of its exchange. None for an unknown turn."""
+        """Return the position at which memory ingests a turn: the end of its exchange. None for an unknown turn."""
         turn = self.conversation.turns_by_id.get(turn_id)
         return None if turn is None else self._observed_in(turn.session).get(turn_id)
 
     def _observed_in(self, session: int) -> dict[str, int]:
-        """The position at which each turn of a session is ingested: an exchange never crosses a session."""
+        """Return the position at which each turn of a session is ingested: an exchange never crosses a session."""
         if session not in self._observed:
             turns = tuple(turn for turn in self.conversation.turns if turn.session == session)
             exchanges = exchanges_of(self.conversation.model_copy(update={"turns": turns}))
@@ -398,5 +456,5 @@ class Timeline:
         return self._observed[session]
 
     def question(self, question_id: str) -> Question | None:
-        """A question of the conversation by its id."""
+        """Return a question of the conversation by its id."""
         return next((q for q in self.conversation.questions if q.id == question_id), None)

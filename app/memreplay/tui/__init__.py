@@ -1,15 +1,10 @@
-"""The screens. Importing this package loads no textual; :func:`run_tui` and :func:`run_review` do."""
+"""The screens. Importing this package loads no textual; :func:`run_tui` does."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from memreplay.tui.launch import Launch, ThemeChoice
-
-if TYPE_CHECKING:
-    from memreplay.conversations.drafts import DraftBook
+from memreplay.tui.launch import Launch
 
 
 def run_tui(launch: Launch) -> None:
@@ -20,11 +15,3 @@ def run_tui(launch: Launch) -> None:
     code = run(MemreplayApp(launch))
     if code:
         sys.exit(code)
-
-
-def run_review(book: DraftBook, keys: Mapping[str, str], theme: ThemeChoice) -> int:
-    """Show drafted questions until the user leaves; returns the exit code. Every decision is kept at once."""
-    from memreplay.tui.screens.review import ReviewApp
-    from memreplay.tui.terminal import run
-
-    return run(ReviewApp(book, keys, theme))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import select
 import signal
@@ -168,37 +167,6 @@ def sentence_on_lost_keys(actions: Sequence[Action]) -> str:
 def _split(keys: str) -> tuple[str, ...]:
     named = (key.strip() for key in keys.split(","))
     return tuple("," if key == "comma" else key for key in named if key)
-
-
-_OLDEST_GENERATION_THRESHOLD: Final = 500
-"""So high that the oldest objects, whose collection is slow, are collected by :meth:`QuietGarbage.rest` alone."""
-
-
-class QuietGarbage:
-    """Garbage collection that does not delay key presses while a replay is open."""
-
-    def __init__(self) -> None:
-        self._usual: tuple[int, int, int] | None = None
-
-    def begin(self) -> None:
-        """A replay was loaded."""
-        if self._usual is None:
-            self._usual = gc.get_threshold()
-            gc.set_threshold(*self._usual[:2], _OLDEST_GENERATION_THRESHOLD)
-        self.rest()
-
-    def rest(self) -> None:
-        """The user is idle: collect now, and exempt the survivors from later collections."""
-        if self._usual is not None:
-            gc.collect()
-            gc.freeze()
-
-    def end(self) -> None:
-        """The replay was closed: collect as usual, including what was exempt."""
-        if self._usual is not None:
-            gc.set_threshold(*self._usual)
-            gc.unfreeze()
-            self._usual = None
 
 
 async def loaded(*modules: str) -> None:

@@ -14,7 +14,7 @@ from memreplay.scoring.agreement import RATERS, Disagreement
 from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.counterfactuals import Ceiling
-from memreplay.scoring.repeats import key_of
+from memreplay.scoring.groups import key_of
 from memreplay.scoring.results import Results
 from memreplay.text import shortened
 

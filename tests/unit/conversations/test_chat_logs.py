@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memreplay.conversations.conversion import LOG_FORMATS
+from memreplay.conversations.export import LOG_FORMATS
 from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.conversations.registry import load
 from memreplay.errors import DatasetError, MemreplayError

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.conversations.coverage import Cell, Coverage, CoverageTable, coverage_of
 from memreplay.conversations.registry import load
+from memreplay.conversations.rules.coverage import Cell, Coverage, CoverageTable, coverage_of
 from tests.unit.conversations.samples import boat_conversation, locomo_sample, written
 
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memreplay.conversations.conversion import as_locomo_text, lost_in_locomo
-from memreplay.conversations.export import as_test_conversation
+from memreplay.conversations.export import as_locomo_text, as_test_conversation, lost_in_locomo
 from memreplay.conversations.formats.test_conversation import BANDS
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load

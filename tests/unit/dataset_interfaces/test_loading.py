@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import compileall
 import pickle
 import sys
 import traceback
@@ -42,9 +41,7 @@ def written(folder, name, text):
     return folder / name
 
 
-@pytest.mark.parametrize(
-    "line", ["from .words import WORD", "from words import WORD", "import words; WORD = words.WORD"]
-)
+@pytest.mark.parametrize("line", ["from .words import WORD", "from . import words; WORD = words.WORD"])
 def test_a_dataset_imports_its_siblings(tmp_path, line):
     written(tmp_path, "words.py", "WORD = 'sibling'")
     path = written(tmp_path, "mine.py", HEAD + line + BODY.format(name="Mine"))
@@ -52,34 +49,54 @@ def test_a_dataset_imports_its_siblings(tmp_path, line):
     (test,) = create_dataset(load_dataset_class(f"{path}:Mine")).generate_examples(1)
 
     assert test.script[0] == "sibling"
-    assert "words" not in sys.modules
+    assert "words" not in sys.modules and str(tmp_path) not in sys.path
+
+
+def test_a_plain_import_of_a_sibling_is_answered_with_the_import_that_works(tmp_path):
+    written(tmp_path, "words.py", "WORD = 'sibling'")
+    path = written(tmp_path, "mine.py", HEAD + "import words\nWORD = words.WORD" + BODY.format(name="Mine"))
+
+    with pytest.raises(UsageError, match=r"words\.py lies beside it; write: from \. import words"):
+        load_dataset_class(str(path))
+
+
+def test_a_file_is_loaded_again_after_it_failed(tmp_path):
+    path = written(tmp_path, "mine.py", "1 / 0")
+    with pytest.raises(UsageError):
+        load_dataset_class(str(path))
+    written(tmp_path, "mine.py", HEAD + "WORD = 'mended'" + BODY.format(name="Mine"))
+
+    assert create_dataset(load_dataset_class(str(path))).generate_examples(1)[0].script[0] == "mended"
+
+
+def test_a_package_of_the_same_name_is_not_executed(tmp_path):
+    written(tmp_path / "mine", "__init__.py", "raise SystemError")
+    path = written(tmp_path, "mine.py", HEAD + "WORD = 'w'" + BODY.format(name="Mine"))
+
+    assert load_dataset_class(str(path)).__name__ == "Mine"
 
 
 def test_a_sibling_can_be_imported_when_a_method_runs(tmp_path):
     written(tmp_path, "words.py", "WORD = 'late'")
-    body = BODY.format(name="Mine").replace("        script =", "        from words import WORD\n        script =")
+    body = BODY.format(name="Mine").replace("        script =", "        from .words import WORD\n        script =")
     dataset = create_dataset(load_dataset_class(str(written(tmp_path, "mine.py", HEAD + body))))
 
     assert dataset.generate_examples(1)[0].script[0] == "late"
 
 
 def test_siblings_may_import_each_other_in_a_circle(tmp_path):
-    written(tmp_path, "words.py", "import json, more as others\ndef word():\n    return json.loads(others.TEXT)")
-    written(tmp_path, "more.py", "import words\nTEXT = '\"both\"'\ndef again():\n    return words.word()")
-    line = "from more import again\nWORD = again()"
+    written(
+        tmp_path,
+        "words.py",
+        "import json\nfrom . import more as others\ndef word():\n    return json.loads(others.TEXT)",
+    )
+    written(tmp_path, "more.py", "from . import words\nTEXT = '\"both\"'\ndef again():\n    return words.word()")
+    line = "from .more import again\nWORD = again()"
     path = written(tmp_path, "mine.py", HEAD + line + BODY.format(name="Mine"))
 
     (test,) = create_dataset(load_dataset_class(str(path))).generate_examples(1)
 
     assert test.script[0] == "both"
-
-
-def test_bytecode_of_a_sibling_from_another_run_is_not_used(tmp_path):
-    compileall.compile_file(str(written(tmp_path, "words.py", "import more\nWORD = more.WORD")), quiet=1)
-    written(tmp_path, "more.py", "WORD = 'fresh'")
-    path = written(tmp_path, "mine.py", HEAD + "from words import WORD" + BODY.format(name="Mine"))
-
-    assert create_dataset(load_dataset_class(str(path))).generate_examples(1)[0].script[0] == "fresh"
 
 
 @pytest.mark.parametrize("package", ["yaml", "datasets", "memreplay"])
@@ -100,7 +117,7 @@ def test_a_package_in_the_folder_shadows_no_installed_one(tmp_path, package, mon
 
 def test_a_traceback_shows_the_line_of_the_file(tmp_path):
     written(tmp_path, "words.py", "WORD = 'w'")
-    path = written(tmp_path, "mine.py", '"""Doc."""\n\nimport words, json\n\n1 / 0')
+    path = written(tmp_path, "mine.py", '"""Doc."""\n\nfrom . import words\n\n1 / 0')
 
     with pytest.raises(UsageError) as raised:
         load_dataset_class(str(path))
@@ -112,7 +129,7 @@ def test_files_of_the_same_name_in_two_folders_do_not_meet(tmp_path):
     words = []
     for folder in ("one", "two"):
         written(tmp_path / folder, "words.py", f"WORD = {folder!r}")
-        path = written(tmp_path / folder, "mine.py", HEAD + "from words import WORD" + BODY.format(name="Mine"))
+        path = written(tmp_path / folder, "mine.py", HEAD + "from .words import WORD" + BODY.format(name="Mine"))
         words.append(create_dataset(load_dataset_class(str(path))).generate_examples(1)[0].script[0])
 
     assert words == ["one", "two"]
@@ -132,14 +149,6 @@ def test_a_dataset_and_what_it_holds_can_be_pickled(tmp_path):
     again = pickle.loads(pickle.dumps(dataset))
 
     assert (type(again), again.seed) == (type(dataset), 7)
-
-
-def test_the_users_folder_stays_as_it_is(tmp_path):
-    path = written(tmp_path, "mine.py", HEAD + "WORD = 'w'" + BODY.format(name="Mine"))
-
-    load_dataset_class(str(path))
-
-    assert not (tmp_path / "__pycache__").exists()
 
 
 def test_only_the_named_file_is_executed(tmp_path):

@@ -8,7 +8,7 @@ from memory_backends.stores.trace import PromotionDecision, SignificanceFactors
 from memreplay.conversations.models import Question
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.timeline.event_store import DecisionSummary
-from memreplay.timeline.ledger import Ledger
+from memreplay.timeline.timeline import Ledger
 
 FACTORS = SignificanceFactors(certainty=0.9, impact=0.9, age_days=0, accesses=1, age_decay=1, recency_boost=1)
 QUESTION = Question(

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from memory_backends.hybrid.backend import HybridBackend
-from memory_backends.options import MECHANISMS, MemoryOptionError, memory_options
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
     VERBATIM_COLLECTION,
     PersonalMemoryState,
     SharedWorkspaceState,
 )
+from memory_backends.resources import MECHANISMS, MemoryOptionError, memory_options
 from memory_backends.stores.trace import PromotionDecision
 from tests.stubs.memory import exchange, namespace, play
 

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from memory_backends.hybrid.backend import HybridBackend
-from memory_backends.options import MemoryOptions
 from memory_backends.records import KNOWLEDGE_COLLECTION
-from memory_backends.resources import Resources
+from memory_backends.resources import MemoryOptions, Resources
 from memory_backends.retrieval.embedding import MiniLMEmbedder
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.llm.kept_counts import MOST_LINES, KeptCounts
+from memreplay.llm.tokens import MOST_LINES, KeptCounts
 from memreplay.paths import cache_folder
 
 

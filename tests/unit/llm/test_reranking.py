@@ -8,8 +8,8 @@ from memory_backends.base import BackendError
 from memory_backends.metering import MeteredReranker
 from memory_backends.stores.trace import MemoryTrace, ModelCall
 from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.llm.embeddings import LiteLLMReranker
 from memreplay.llm.rate_limiter import ModelUnavailableError
-from memreplay.llm.reranking import LiteLLMReranker
 from memreplay.runtime.embedders import ensure_reranker_answers, plain_reranker, stored_reranker
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, failure, rerankings
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from memory_backends.stores.redis_connection import RedisConnection
+from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.retry import respecting_cancellation, with_answer_kept
 
 

@@ -16,7 +16,7 @@ from memreplay.engine.events import ReplayEvent
 from memreplay.errors import RecordingError
 from memreplay.paths import demo_recording
 from memreplay.recording.reader import Recording
-from memreplay.recording.scores import store_scores
+from memreplay.recording.run_rows import store_scores
 from memreplay.recording.writer import RunRecorder
 from memreplay.scoring.results import Results
 

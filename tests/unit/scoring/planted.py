@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_backends.base import MemoryBackend
-from memory_backends.options import MemoryOptions
 from memory_backends.registry import create_backend
-from memory_backends.resources import Resources
+from memory_backends.resources import MemoryOptions, Resources
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation, Question, Session, Turn

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from memory_backends.base import MemoryBackend
-from memory_backends.options import MemoryOptions
 from memory_backends.registry import create_backend
+from memory_backends.resources import MemoryOptions
 from memreplay.conversations.models import Conversation, Question
 from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attribution

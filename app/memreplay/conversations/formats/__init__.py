@@ -29,7 +29,7 @@ from memreplay.conversations.validation_errors import LoadCallbacks, Place
 
 
 class Format(Protocol):
-    """What a format module offers.
+    """The functions and names that a format module offers.
 
     ``NAME`` is shown in listings. ``SIGNATURE`` describes the fields that identify the format, for error messages.
     """
@@ -38,7 +38,7 @@ class Format(Protocol):
     SIGNATURE: str
 
     def detect(self, file: DatasetFile) -> bool:
-        """Whether the file has this format, judged by its container and first fields."""
+        """Return whether the file has this format, judged by its container and first fields."""
         ...
 
     def load(
@@ -68,7 +68,7 @@ _GOODAI_DEFINITION = frozenset({"script", "is_question"})
 
 
 def detect_format(path: Path) -> tuple[Format, DatasetFile]:
-    """The format of a file.
+    """Return the format of a file.
 
     Raises:
         DatasetError: no format recognises it.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from memreplay.conversations.formats.messages import ChatMessage, ChatSession, conversation_of, moment, role_of
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.messages import ChatMessage, ChatSession, conversation_of, moment, role_of
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
@@ -77,7 +77,9 @@ def _messages(written: Mapping[str, Any], place: Place) -> Iterator[ChatMessage]
 
 
 def _path(nodes: Mapping[str, Any], leaf: object, place: Place) -> list[str]:
-    """The names of the nodes from the root to the leaf; without a leaf, to the last one that has no children."""
+    """Return the names of the nodes from the root to the leaf; without a leaf, to the last one that has no
+    children.
+    """
     if leaf is None:
         leaves = [name for name, node in nodes.items() if isinstance(node, dict) and not node.get("children")]
         leaf = leaves[-1] if leaves else None

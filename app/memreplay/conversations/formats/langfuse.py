@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memreplay.conversations.formats.messages import Call, messages_in, moment, threads
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.messages import Call, messages_in, moment, threads
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError

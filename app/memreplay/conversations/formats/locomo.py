@@ -149,7 +149,7 @@ def _conversation(sample: PublishedSample, dataset: str, place: Place, callbacks
 def _sessions_and_turns(
     sample: PublishedSample, place: Place, errors: ErrorCollector
 ) -> tuple[list[Session], dict[str, Turn]]:
-    """The sessions in order, and the turns by id. Reads no turn if the speakers are invalid."""
+    """Return the sessions in order, and the turns by id. Reads no turn if the speakers are invalid."""
     sessions: list[Session] = []
     turns: dict[str, Turn] = {}
     role_of: dict[str, Role] = {}
@@ -196,7 +196,7 @@ def _speaker(sample: PublishedSample, key: str, place: Place) -> str:
 
 
 def _session_numbers(sample: PublishedSample) -> list[int]:
-    """The session numbers in numeric order. Some date keys have no session; they are ignored."""
+    """Return the session numbers in numeric order. Some date keys have no session; they are ignored."""
     keys = (_SESSION_KEY.fullmatch(key) for key in sample.conversation)
     return sorted(int(key[1]) for key in keys if key)
 
@@ -281,7 +281,7 @@ class SampleEvidence:
 
 
 EvidenceIndex = dict[str, SampleEvidence]
-"""By ``sample_id``."""
+"""Evidence, by ``sample_id``."""
 
 
 def read_evidence(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
@@ -299,7 +299,7 @@ def read_evidence(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
 
 
 def evidence_beside(path: Path, callbacks: LoadCallbacks) -> EvidenceIndex:
-    """The evidence in the locomo10 files of the same folder, if any.
+    """Return the evidence in the locomo10 files of the same folder, if any.
 
     An error in them is not an error of the rows, so the first one is raised and not passed to ``on_error``.
     """
@@ -317,7 +317,7 @@ def _locomo_file(path: Path) -> DatasetFile | None:
 
 
 def _evidence_index(files: Iterable[DatasetFile], callbacks: LoadCallbacks) -> EvidenceIndex:
-    """If several files contain a conversation, the first one counts."""
+    """Return the evidence by conversation. If several files contain a conversation, the first one counts."""
     index: EvidenceIndex = {}
     for file in files:
         for conversation in load(file, callbacks):
@@ -333,5 +333,5 @@ def _sample_evidence(conversation: Conversation) -> SampleEvidence:
 
 
 def count_by_session(sessions_of_turns: Sequence[int]) -> dict[int, int]:
-    """The number of turns in each session, given the session number of every turn."""
+    """Return the number of turns in each session, given the session number of every turn."""
     return {number: sessions_of_turns.count(number) for number in dict.fromkeys(sessions_of_turns)}

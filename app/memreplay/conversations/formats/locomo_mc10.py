@@ -83,7 +83,7 @@ class Haystack:
 
     @cached_property
     def turns_named_as_in_locomo(self) -> tuple[Turn, ...]:
-        """The turns with LoCoMo's ids: turn j of session i is ``Di:j``."""
+        """Return the turns with LoCoMo's ids: turn j of session i is ``Di:j``."""
         place_in_session: dict[int, int] = {}
         renamed = []
         for turn in self.turns:
@@ -194,11 +194,11 @@ class PublishedRow(BaseModel):
     haystack_sessions: Any
 
     def haystack(self) -> dict[str, Any]:
-        """The fields of its haystack, not validated."""
+        """Return the fields of its haystack, not validated."""
         return {name: getattr(self, name) for name in PublishedHaystack.model_fields}
 
     def haystack_digest(self, place: Place) -> bytes:
-        """Equal for equal haystacks."""
+        """Return equal for equal haystacks."""
         try:
             data = orjson.dumps(self.haystack())
         except orjson.JSONEncodeError:  # half a surrogate pair, a number beyond 64 bits, or nested too deeply
@@ -289,7 +289,9 @@ class _RowGrouping:
             group.questions[row.question_id] = question
 
     def _key(self, row: PublishedRow, digest: bytes) -> str:
-        """The conversation's id: what precedes ``_q…`` in the question id, else one per distinct haystack."""
+        """Return the conversation's id: what precedes ``_q…`` in the question id, else one per distinct
+        haystack.
+        """
         sample = _QUESTION_ID.fullmatch(row.question_id)
         if sample:
             return sample["sample"]

@@ -74,7 +74,7 @@ class PublishedEntry(_Published):
     answer_session_ids: list[str] = []
 
     def haystack_digest(self) -> bytes:
-        """Equal for equal haystacks. Ignores ``has_answer``, which belongs to the question."""
+        """Return equal for equal haystacks. Ignores ``has_answer``, which belongs to the question."""
         said = [[(message.role, message.content) for message in session] for session in self.haystack_sessions]
         together = orjson.dumps((self.haystack_session_ids, self.haystack_dates, said))
         return hashlib.blake2b(together, digest_size=16).digest()
@@ -120,7 +120,9 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 
 
 def _question(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> Question:
-    """The question with its evidence. The date it is asked on becomes part of its text, as answers depend on it."""
+    """Return the question with its evidence. The date it is asked on becomes part of its text, as answers depend
+    on it.
+    """
     errors = ErrorCollector()
     text = entry.question
     with errors.collecting():
@@ -145,7 +147,7 @@ def _question(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> 
 
 
 def _evidence(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> tuple[str, ...]:
-    """The turns marked with ``has_answer``; without any, all turns of the answer sessions."""
+    """Return the turns marked with ``has_answer``; without any, all turns of the answer sessions."""
     sessions, turns = _haystack(entry, place)
     ids = {session.id for session in sessions}
     for index, name in enumerate(entry.answer_session_ids):
@@ -162,7 +164,7 @@ def _evidence(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> 
 
 
 def _haystack(entry: PublishedEntry, place: Place) -> tuple[list[Session], list[tuple[Turn, bool]]]:
-    """The sessions sorted by date, and their turns, each with its ``has_answer`` mark."""
+    """Return the sessions sorted by date, and their turns, each with its ``has_answer`` mark."""
     dates = _dates(entry, place)
     dated = [(date, index) for index, date in enumerate(dates) if date is not None]
     order: Sequence[int] = [index for _, index in sorted(dated)] if len(dated) == len(dates) else range(len(dates))
@@ -180,7 +182,7 @@ def _haystack(entry: PublishedEntry, place: Place) -> tuple[list[Session], list[
 
 
 def _dates(entry: PublishedEntry, place: Place) -> list[datetime | None]:
-    """The sessions' dates, after checking that the parallel lists have the same length."""
+    """Return the sessions' dates, after checking that the parallel lists have the same length."""
     errors = ErrorCollector()
     wanted = len(entry.haystack_sessions)
     for name in ("haystack_session_ids", "haystack_dates"):

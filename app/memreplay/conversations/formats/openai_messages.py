@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from memreplay.conversations.formats.messages import ChatSession, conversation_of, read_message, read_messages
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.messages import ChatSession, conversation_of, read_message, read_messages
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError

@@ -12,8 +12,8 @@ from typing import Any
 
 import orjson
 
-from memreplay.conversations.formats.messages import Call, messages_in, moment, threads
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.messages import Call, messages_in, moment, threads
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
 from memreplay.errors import DatasetError
@@ -46,7 +46,7 @@ def _calls(file: DatasetFile, callbacks: LoadCallbacks) -> Iterator[Call]:
 
 
 def _spans(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """The spans, however deep they stand."""
+    """Yield the spans, however deep they stand."""
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", "a span, or an object with resourceSpans")
     for name in ("resourceSpans", "scopeSpans", "spans"):
@@ -72,7 +72,7 @@ def _attributes(written: Any, place: Place) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of OTLP's AnyValue."""
+    """Return a value of OTLP's AnyValue."""
     match value:
         case {"arrayValue": {"values": list(values)}}:
             return [_plain(each) for each in values]

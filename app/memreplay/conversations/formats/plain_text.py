@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memreplay.conversations.formats.messages import ChatMessage, ChatSession, conversation_of, role_of
 from memreplay.conversations.json_files import DatasetFile, read_text
+from memreplay.conversations.messages import ChatMessage, ChatSession, conversation_of, role_of
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 
@@ -21,7 +21,7 @@ _LABEL = re.compile(
 
 
 def begins_with_label(text: str) -> bool:
-    """Whether the first line with content begins with the label of a speaker."""
+    """Return whether the first line with content begins with the label of a speaker."""
     return _LABEL.match(text.lstrip()) is not None
 
 

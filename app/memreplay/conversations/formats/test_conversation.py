@@ -61,7 +61,7 @@ BANDS: dict[InfoLocation, range] = {
 
 
 def thirds(turns: int) -> dict[InfoLocation, range]:
-    """The 1-based turn numbers of each location in a history of so many turns: its thirds."""
+    """Return the 1-based turn numbers of each location in a history of so many turns: its thirds."""
     ends = [round(turns * part / len(LOCATIONS)) for part in range(len(LOCATIONS) + 1)]
     return {
         location: range(begin + 1, end + 1)
@@ -70,12 +70,12 @@ def thirds(turns: int) -> dict[InfoLocation, range]:
 
 
 def bands_of(conversation: Conversation) -> dict[InfoLocation, range]:
-    """The turn numbers of each location: thirds where the turns stand in dated sessions."""
+    """Return the turn numbers of each location: thirds where the turns stand in dated sessions."""
     return thirds(len(conversation.turns)) if conversation.sessions[0].date else BANDS
 
 
 def location_in(bands: dict[InfoLocation, range], number: int) -> InfoLocation:
-    """The location of a turn number."""
+    """Return the location of a turn number."""
     return next(location for location, numbers in bands.items() if number in numbers)
 
 
@@ -85,7 +85,8 @@ def derived_evidence(
     entities: Sequence[str],
     bands: dict[InfoLocation, range] = BANDS,
 ) -> tuple[str, ...]:
-    """Ids of the evidence turns, in order; empty if no key turn at the location contains any of the entities.
+    """Return ids of the evidence turns, in order; empty if no key turn at the location contains any of the
+    entities.
 
     Without a location, key turns anywhere are searched. In a conversation that marks none, every turn may be one.
     """
@@ -99,7 +100,7 @@ def derived_evidence(
 
 
 def _latest_minimal_cover(held_by_turn: Sequence[tuple[Turn, frozenset[str]]]) -> tuple[Turn, ...]:
-    """The smallest set of turns that covers every entity found; among equally small sets, the latest.
+    """Return the smallest set of turns that covers every entity found; among equally small sets, the latest.
 
     Dynamic programming over the sets of covered entities, from the last turn to the first: a cover found earlier
     has later turns, so only a strictly smaller one replaces it.
@@ -117,7 +118,7 @@ _NUMBERED_ID = re.compile(r"(?P<category>.+)-\d+")
 
 
 def detect(file: DatasetFile) -> bool:
-    """An object with turns, sessions or questions; written on one line it looks like JSON Lines."""
+    """Return an object with turns, sessions or questions; written on one line it looks like JSON Lines."""
     return file.container != "array" and not file.fields.isdisjoint({"turns", "sessions", "recallQuestions"})
 
 
@@ -138,7 +139,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 
 
 def checked(data: Any, place: Place) -> TestConversation:
-    """The content of a file, after checking every field and how the fields fit together.
+    """Return the content of a file, after checking every field and how the fields fit together.
 
     Raises:
         DatasetErrors: every error that was found.
@@ -232,7 +233,7 @@ def conversation_of(written: TestConversation, dataset: str) -> Conversation:
 
 
 def numbered_turns(written: TestConversation) -> tuple[Turn, ...]:
-    """All turns, numbered from 1. The id is the number, or with sessions "Di:j"."""
+    """Return all turns, numbered from 1. The id is the number, or with sessions "Di:j"."""
     if written.sessions is None:
         return turns_of(written.turns or (), written.speakers)
     turns: list[Turn] = []
@@ -243,12 +244,12 @@ def numbered_turns(written: TestConversation) -> tuple[Turn, ...]:
 
 
 def turn_id_in(session: int, place: int) -> str:
-    """The id of a turn by the 1-based number of its session and its 1-based place there."""
+    """Return the id of a turn by the 1-based number of its session and its 1-based place there."""
     return f"D{session}:{place}"
 
 
 def turns_of(written: Sequence[WrittenTurn], speakers: Speakers | None = None) -> tuple[Turn, ...]:
-    """The turns of a conversation without sessions: their ids are their numbers."""
+    """Return the turns of a conversation without sessions: their ids are their numbers."""
     return tuple(_turn(str(number), number, 1, turn, speakers) for number, turn in enumerate(written, start=1))
 
 
@@ -273,7 +274,7 @@ def _turn(turn_id: str, number: int, session: int, turn: WrittenTurn, speakers: 
 def evidence_of(
     question: RecallQuestion, turns: Sequence[Turn], bands: dict[InfoLocation, range]
 ) -> tuple[str, ...]:
-    """The evidence that the question names, else what can be derived."""
+    """Return the evidence that the question names, else what can be derived."""
     if question.evidence is not None:
         return tuple(dict.fromkeys(question.evidence))
     entities = question.expected_entities or [question.expected_answer]
@@ -309,7 +310,7 @@ def _question(
 
 
 def _as_choice(question: Question, options: Sequence[str] | None) -> Iterator[Question]:
-    """The multiple-choice form of a question with options."""
+    """Yield the multiple-choice form of a question with options."""
     if options is not None:
         question_id = question.id + MULTIPLE_CHOICE_SUFFIX
         choices = ordered_options(question_id, options)
@@ -324,7 +325,9 @@ def _as_choice(question: Question, options: Sequence[str] | None) -> Iterator[Qu
 
 
 def ordered_options(question_id: str, options: Sequence[str]) -> tuple[str, ...]:
-    """The options in an order derived from the question's id, so that the order in the file tells nothing."""
+    """Return the options in an order derived from the question's id, so that the order in the file tells
+    nothing.
+    """
 
     def key(option: str) -> bytes:
         return hashlib.blake2b(f"{question_id}\0{option}".encode(), digest_size=16).digest()

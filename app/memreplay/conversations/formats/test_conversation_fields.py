@@ -52,7 +52,7 @@ class TurnMetadata(_Field):
     key_info_type: KeyInfoType | None = None
     """The kind of information."""
     salience_level: Salience | None = None
-    """How memorable it is; low means mentioned in passing."""
+    """Significance; low means mentioned in passing."""
 
 
 class WrittenTurn(_Field):
@@ -70,7 +70,7 @@ class WrittenSession(_Field):
     """A session of a long history. The id of its turn j is "Di:j" in session i, both counted from 1."""
 
     date: SessionDate
-    """When it took place: ISO 8601 without a time zone. Sessions stand in the order of their dates."""
+    """Date and time, ISO 8601 without a time zone. Sessions stand in the order of their dates."""
     summary: Text | None = None
     """Shown to the user, and never given to a memory."""
     turns: Annotated[list[WrittenTurn], Field(min_length=1)]
@@ -81,9 +81,9 @@ class Speakers(_Field):
     """The names under which both sides appear in a log, instead of "User" and "AI"."""
 
     user: Text
-    """Who speaks in the turns of the user."""
+    """Name of the speaker of the user's turns."""
     assistant: Text
-    """Who speaks in the turns of the assistant."""
+    """Name of the speaker of the assistant's turns."""
 
 
 class RecallQuestion(_Field):
@@ -96,12 +96,12 @@ class RecallQuestion(_Field):
     expected_entities: list[Text]
     """Strings that a correct answer must contain; each occurs in the evidence turns."""
     info_location: InfoLocation | None = None
-    """Where the answer was said (a corrected value: last said): turns 1-4, 5-8, or 9 and later. With sessions it
+    """Location of the answer (a corrected value: last said): turns 1-4, 5-8, or 9 and later. With sessions it
     is optional and derived: the third of the history with the last evidence turn."""
     salience_level: Salience | None = None
     """The salience of the evidence turn. Optional with sessions."""
     type: QuestionType | None = None
-    """What the question tests. The answer to an adversarial one was never said."""
+    """The ability that the question tests. The answer to an adversarial one was never said."""
     evidence: Annotated[list[Text], Field(min_length=1)] | None = None
     """Ids of the turns with the answer; of an adversarial question, the turns that suggest a wrong one."""
     options: Annotated[list[Text], Field(min_length=2)] | None = None

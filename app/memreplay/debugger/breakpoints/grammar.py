@@ -111,7 +111,7 @@ _SUBJECTS = "a path, “key”, “text” or “hit”"
 
 
 def parse_expression(text: str, subject: Subject | None) -> tuple[Expression, list[int]]:
-    """The syntax tree of a breakpoint, and the 1-based columns of conditions that are about ``subject``.
+    """Return the syntax tree of a breakpoint, and the 1-based columns of conditions that are about ``subject``.
 
     Raises:
         BreakpointError: the text is no breakpoint.
@@ -134,7 +134,7 @@ def parse_expression(text: str, subject: Subject | None) -> tuple[Expression, li
 
 
 def default_condition(subject: Subject, column: int) -> Condition:
-    """The condition of a subject that has none: a state changed, a hit was retrieved."""
+    """Return the condition of a subject that has none: a state changed, a hit was retrieved."""
     match subject:
         case TextSubject():
             raise BreakpointError(column, 'a turn\'s text needs a condition, such as: text contains "Girona"')
@@ -191,7 +191,7 @@ _EXPECTED_AMONG_OTHERS: Final = {
 
 
 def _expected_after(text: str) -> str:
-    """What may follow the valid beginning of a breakpoint. A parser that failed has forgotten part of it."""
+    """Return what may follow the valid beginning of a breakpoint. A parser that failed has forgotten part of it."""
     state = _parser().parse_interactive(text)
     state.exhaust_lexer()
     accepted: set[str] = state.accepts()  # type: ignore[no-untyped-call]
@@ -260,7 +260,9 @@ class _SyntaxTreeBuilder(Transformer_NonRecursive[Token, Expression]):
         return Test(children[0], default_condition(children[0], meta.end_pos + 1))
 
     def implicit_test(self, located: tuple[int, Condition]) -> Test:
-        """A condition alone. Only hits have a rank or a score: where no hit is selected, any hit may meet it."""
+        """Return a condition alone. Only hits have a rank or a score: where no hit is selected, any hit may meet
+        it.
+        """
         column, condition = located
         if isinstance(condition, Measure) and not isinstance(self._subject, HitSubject):
             return Test(HitSubject(None), condition)

@@ -45,7 +45,7 @@ _OPERATORS: Final[Mapping[CompareOp, Callable[[Any, Any], bool]]] = {
 
 
 def value_holds(condition: Condition, value: Any) -> bool:
-    """Whether a condition other than ``changed`` holds for a value that exists."""
+    """Return whether a condition other than ``changed`` holds for a value that exists."""
     match condition:
         case Exists():
             return True
@@ -102,7 +102,7 @@ class BreakpointRunner:
         self._known: dict[tuple[Test, str], tuple[int, Sequence[int]]] = {}
 
     def unknown_places(self, breakpoint_: Breakpoint) -> list[str]:
-        """The keys and paths of a breakpoint that no state has had at any position so far."""
+        """Return the keys and paths of a breakpoint that no state has had at any position so far."""
         backends = [name for name in self._timeline.backends if breakpoint_.backend in (None, name)]
         return [
             str(subject)
@@ -120,24 +120,26 @@ class BreakpointRunner:
 
     @property
     def must_read(self) -> bool:
-        """Whether a search would first bring the retrieval index up to date, which may take seconds."""
+        """Return whether a search would first bring the retrieval index up to date, which may take seconds."""
         asks = any(_needs_index(breakpoint_.expression) for breakpoint_ in self.breakpoints if breakpoint_.enabled)
         return asks and self._retrievals.behind > 0
 
     def next_stop(self, cursor: int) -> Stop | None:
-        """The first position after the cursor, up to the last one reached, at which a breakpoint fires."""
+        """Return the first position after the cursor, up to the last one reached, at which a breakpoint fires."""
         found = [self._next_of(breakpoint_, backend, cursor) for breakpoint_, backend in self._pairs()]
         turn = min((turn for turn in found if turn is not None), default=None)
         return None if turn is None else self.stop_at(turn)
 
     def previous_stop(self, cursor: int) -> Stop | None:
-        """The last position before the cursor at which a breakpoint fires."""
+        """Return the last position before the cursor at which a breakpoint fires."""
         found = [self._previous_of(breakpoint_, backend, cursor) for breakpoint_, backend in self._pairs()]
         turn = max((turn for turn in found if turn is not None), default=None)
         return None if turn is None else self.stop_at(turn)
 
     def stop_at(self, turn: int) -> Stop | None:
-        """What fires at exactly this position, None if nothing does. A live session calls this after each step."""
+        """Return what fires at exactly this position, None if nothing does. A live session calls this after each
+        step.
+        """
         fired = tuple(pair for pair in self._pairs() if self._fires(pair[0].expression, pair[1], turn))
         return Stop(turn, fired) if fired else None
 
@@ -168,7 +170,7 @@ class BreakpointRunner:
         return self._happens(expression, backend, turn) or not self._holds(expression, backend, turn - 1)
 
     def _happens(self, expression: Expression, backend: str, turn: int) -> bool:
-        """Whether a momentary part of it, one that holds only at single positions, holds here."""
+        """Return whether a momentary part of it, one that holds only at single positions, holds here."""
         match expression:
             case Test():
                 return _is_momentary(expression) and self._holds(expression, backend, turn)
@@ -223,7 +225,7 @@ class BreakpointRunner:
     # ---- where to look ----------------------------------------------------------------------------------
 
     def _turns_of(self, expression: Expression, backend: str) -> Sequence[int]:
-        """The positions at which an expression can begin to hold, in order: a superset of its stops."""
+        """Return the positions at which an expression can begin to hold, in order: a superset of its stops."""
         match expression:
             case Test():
                 return self._turns_of_test(expression, backend)
@@ -252,7 +254,7 @@ class BreakpointRunner:
         return turns
 
     def _size_of_source(self, subject: Subject, backend: str) -> int:
-        """A number that grows whenever there may be more positions to look at."""
+        """Return a number that grows whenever there may be more positions to look at."""
         match subject:
             case TextSubject():
                 return 0
@@ -304,7 +306,9 @@ def _needs_index(expression: Expression) -> bool:
 
 
 def _is_momentary(expression: Expression) -> bool:
-    """Whether it can hold only at the position of an event (a turn, a retrieval, a change), not for a while."""
+    """Return whether it can hold only at the position of an event (a turn, a retrieval, a change), not for a
+    while.
+    """
     match expression:
         case Test(subject, condition):
             return isinstance(subject, TextSubject | HitSubject) or isinstance(condition, Changed)
@@ -327,7 +331,7 @@ def _has_momentary_part(expression: Expression) -> bool:
 
 
 def _readings(path: Path) -> list[Path]:
-    """What a path may mean: neighbouring parts may be one name with dots in it (``facts.user.name``)."""
+    """Return what a path may mean: neighbouring parts may be one name with dots in it (``facts.user.name``)."""
     if len(path) < 2:
         return [path]
     rest = _readings(path[1:])
@@ -335,7 +339,7 @@ def _readings(path: Path) -> list[Path]:
 
 
 def _touched(history: StateHistory, path: Path) -> Sequence[int]:
-    """The positions of all writes that may have changed a place in a state."""
+    """Return the positions of all writes that may have changed a place in a state."""
     indexes = (depth for depth, part in enumerate(path) if part.isdecimal())
     inside = path[: next(indexes, len(path))]  # any change to a list may move its items
     above = [history.writes_at(inside[:depth]) for depth in range(len(inside))]

@@ -29,7 +29,6 @@ from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.help import legend_lines
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.terminal import QuietGarbage
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import Bar, LinesView, NoteBar
@@ -39,8 +38,6 @@ from memreplay.views.panels import DiffBase
 from memreplay.views.panels.conversation import header_spans
 from memreplay.views.subjects import TurnSubject
 from memreplay.views.text import line
-
-_IDLE_SECONDS = 1.0
 
 P = ParamSpec("P")
 
@@ -95,7 +92,6 @@ class ReplayScreen(PlaceScreen[None]):
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
         self.forking = Forking(source, self)
         self.lifetimes = Lifetimes(timeline, self.strip, self)
-        self._garbage = QuietGarbage()
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
@@ -119,19 +115,9 @@ class ReplayScreen(PlaceScreen[None]):
         self.bookmarks.show()
         self.breakpoints.load()
         self.conversation.focus(scroll_visible=False)
-        self._garbage.begin()
-        self._idle_timer = self.set_interval(_IDLE_SECONDS, self._collect_garbage, pause=True)
         if self.player is None:
             self.move_to(1)
         self.paint()
-
-    def on_unmount(self) -> None:
-        self._garbage.end()
-
-    def _collect_garbage(self) -> None:
-        """The cursor has not moved for a while."""
-        self._idle_timer.pause()
-        self._garbage.rest()
 
     # ---- the cursor ----------------------------------------------------------------------------------------
 
@@ -156,7 +142,6 @@ class ReplayScreen(PlaceScreen[None]):
         self.inspection.go(destination)
 
     def cursor_moved(self) -> None:
-        self._idle_timer.reset()
         self.announce("")
         self.paint()
 

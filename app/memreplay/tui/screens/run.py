@@ -17,7 +17,6 @@ from memreplay.tui.screens import Listing
 from memreplay.tui.screens.results import QuestionsScreen, asked_of_all
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
-from memreplay.tui.terminal import QuietGarbage
 from memreplay.views.panels.answers import AnswersTable, Labels, ListedQuestion, key_of
 from memreplay.views.panels.results import ResultsChoice
 from memreplay.views.text import one_line
@@ -36,7 +35,6 @@ class RunScreen(QuestionsScreen[None]):
         super().__init__(AnswersTable((), (), ()), choice)
         self._path = path
         self._extent = ""
-        self._garbage = QuietGarbage()
 
     @property
     def picture_name(self) -> str:
@@ -49,11 +47,7 @@ class RunScreen(QuestionsScreen[None]):
     def on_mount(self) -> None:
         self.say_header()
         self._say("reading the answers …")
-        self._garbage.begin()
         self._read()
-
-    def on_unmount(self) -> None:
-        self._garbage.end()
 
     def _say(self, progress: str) -> None:
         self._progress = progress
@@ -91,7 +85,6 @@ class RunScreen(QuestionsScreen[None]):
         for done, conversation in enumerate(run.conversations):
             self._say(f"attributing failures: {done} of {len(run.conversations)} conversations")
             labels = {**labels, **await self.in_thread(labels_in, self._path, run.id, conversation)}
-            self._garbage.rest()
             self.show_labels(labels)
         self._say("")
 

@@ -26,8 +26,7 @@ from memory_backends.stores.trace import (
 )
 from memreplay.engine.events import ReplayEvent
 from memreplay.timeline.fold import MISSING, Path
-from memreplay.timeline.ledger import Ledger
-from memreplay.timeline.timeline import Timeline
+from memreplay.timeline.timeline import Ledger, Timeline
 from memreplay.views.document import LazyDocument
 from memreplay.views.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
 from memreplay.views.panels.state_lines import StateLines, folded, state_lines

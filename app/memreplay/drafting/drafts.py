@@ -33,7 +33,7 @@ Drop = Literal[
 """Why a draft is dropped before a human sees it; completes “1 draft …”."""
 
 CHARACTERS_OF_A_PART = 6000
-"""Of the texts that one call reads, about: 1,500 tokens."""
+"""Characters of the texts that one call reads, about 1,500 tokens."""
 
 ANSWER_IN_OTHER_WORDS = "the answer does not stand in its evidence word for word"
 
@@ -65,7 +65,7 @@ class _Head(Frozen):
 
 
 class DraftedPart(Frozen):
-    """What one call brought: the drafts, how many were dropped and why, and what was paid; None if unknown."""
+    """The result of one call: the drafts, how many were dropped and why, and the cost; None if unknown."""
 
     kind: Literal["part"] = "part"
     number: int
@@ -107,7 +107,7 @@ class DraftBook:
 
     @property
     def drafts(self) -> list[DraftedQuestion]:
-        """All drafts, in the order of the conversation."""
+        """Return all drafts, in the order of the conversation."""
         return sorted(self._drafts.values(), key=lambda draft: tuple(map(int, draft.id.split("."))))
 
     def with_decision(self, decision: Decision) -> list[DraftedQuestion]:
@@ -118,7 +118,7 @@ class DraftBook:
         return sum((Counter[str](part.dropped) for part in self.parts.values()), Counter[str]())
 
     def is_done(self, part: Sequence[Turn]) -> bool:
-        """Whether the questions about a part have been drafted."""
+        """Return whether the questions about a part have been drafted."""
         return (part[0].id, part[-1].id) in self.parts
 
     def add(self, part: DraftedPart) -> None:
@@ -149,11 +149,11 @@ class DraftBook:
         return self._drafts[draft_id]
 
     def doubt(self, draft: DraftedQuestion) -> str | None:
-        """Why a human should look at a draft before it is accepted."""
+        """Return why a human should look at a draft before it is accepted."""
         return None if stands_in_evidence(draft, self.conversation) else ANSWER_IN_OTHER_WORDS
 
     def with_questions(self) -> Conversation:
-        """The conversation with the accepted questions after its own."""
+        """Return the conversation with the accepted questions after its own."""
         found = self.conversation
         new = tuple(_as_question(draft, found) for draft in self.with_decision("accepted"))
         return found.model_copy(update={"questions": found.questions + new})
@@ -213,7 +213,9 @@ class DraftBook:
 
 
 def parts_of(conversation: Conversation) -> list[tuple[Turn, ...]]:
-    """What is said, in parts of whole exchanges for one call each. If half full, a part ends with its session."""
+    """Return what is said, in parts of whole exchanges for one call each. If half full, a part ends with its
+    session.
+    """
     return list(_parts(conversation))
 
 
@@ -236,7 +238,7 @@ def _parts(conversation: Conversation) -> Iterator[tuple[Turn, ...]]:
 
 
 def stands_in(words: str, text: str) -> bool:
-    """Whether words stand in a text, apart from case, accents, punctuation and white space."""
+    """Return whether words stand in a text, apart from case, accents, punctuation and white space."""
     return occurs_in(words, text) or (bool(words.strip()) and words.strip() in text)
 
 

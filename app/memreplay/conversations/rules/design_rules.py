@@ -1,32 +1,145 @@
 """Design rules of a TestConversation: its shape, metadata and name, and how its questions relate to its turns.
 
 The rules on shape and evidence are those of short conversations. A long history, a file with dated sessions, has
-rules of its own, ``history_…``. They need the whole content: they check no file with errors in its format.
-"""
+rules of its own, ``history_…``. They need the whole content: they check no file with errors in its format."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import get_args
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args
 
-from memreplay.conversations.draft import Draft
-from memreplay.conversations.formats.test_conversation import BANDS, conversation_of, evidence_of, turns_of
-from memreplay.conversations.formats.test_conversation_fields import ADVERSARIAL, QUESTION_TYPES, RecallQuestion
+from pydantic import BaseModel, ValidationError
+
+from memreplay.conversations.formats.test_conversation import BANDS, checked, conversation_of, evidence_of, turns_of
+from memreplay.conversations.formats.test_conversation_fields import (
+    ADVERSARIAL,
+    QUESTION_TYPES,
+    RecallQuestion,
+    TestConversation,
+    WrittenTurn,
+)
+from memreplay.conversations.json_files import duplicate_keys, read_json
 from memreplay.conversations.models import NOT_ANSWERABLE, InfoLocation, KeyInfoType, Salience, Turn
 from memreplay.conversations.option_style import option_style
-from memreplay.conversations.validation_errors import Place, entries, shown
+from memreplay.conversations.validation_errors import Place, entries, individual_errors, shown
 from memreplay.errors import DatasetError
 from memreplay.numbers import whole_share
 from memreplay.text import normalised, occurs_in
 
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The parts of a file. Missing and invalid parts are None or left out.
+
+    ``turns`` are all turns in order, whether they stand in sessions or not, and ``turn_places`` their places.
+    ``written`` is the whole content, or None if the file has any error.
+    """
+
+    place: Place
+    id: str | None
+    language: str | None
+    tags: tuple[str, ...]
+    turns: tuple[WrittenTurn | None, ...]
+    turn_places: tuple[Place, ...]
+    questions: tuple[RecallQuestion | None, ...]
+    written: TestConversation | None
+    in_sessions: bool
+
+    @property
+    def path(self) -> Path:
+        return self.place.path
+
+    def turn_place(self, index: int) -> Place:
+        return self.turn_places[index]
+
+    def question_place(self, index: int) -> Place:
+        return self.place.at("recallQuestions", index)
+
+    def all_turns(self) -> tuple[WrittenTurn, ...] | None:
+        """Return the turns, or None if any of them is invalid."""
+        turns = tuple(turn for turn in self.turns if turn is not None)
+        return turns if len(turns) == len(self.turns) else None
+
+    def valid_turns(self) -> Iterator[tuple[int, WrittenTurn]]:
+        """Return the valid turns with their indexes."""
+        return ((index, turn) for index, turn in enumerate(self.turns) if turn is not None)
+
+    def valid_questions(self) -> Iterator[tuple[int, RecallQuestion]]:
+        """Return the valid questions with their indexes."""
+        return ((index, question) for index, question in enumerate(self.questions) if question is not None)
+
+
+def read_draft(path: Path) -> tuple[Draft, tuple[DatasetError, ...]]:
+    """Read the valid parts of a file, and collect the errors of the rest.
+
+    Raises:
+        DatasetError: the file is not JSON.
+    """
+    place = Place(path)
+    data = read_json(path)
+    errors: tuple[DatasetError, ...] = tuple(duplicate_keys(path))
+    written: TestConversation | None = None
+    try:
+        written = checked(data, place)
+    except DatasetError as error:
+        errors += individual_errors(error)
+    fields: dict[str, Any] = data if isinstance(data, dict) else {}
+    turns = list(_turns_with_places(fields, place))
+    draft = Draft(
+        place=place,
+        id=_text(fields.get("id")),
+        language=_text(fields.get("language")),
+        tags=tuple(tag for tag in _entries(fields.get("tags")) if isinstance(tag, str)),
+        turns=tuple(_part(WrittenTurn, entry) for entry, _ in turns),
+        turn_places=tuple(where for _, where in turns),
+        questions=tuple(_part(RecallQuestion, entry) for entry in _entries(fields.get("recallQuestions"))),
+        written=written,
+        in_sessions="sessions" in fields,
+    )
+    return draft, errors
+
+
+def _turns_with_places(fields: dict[str, Any], place: Place) -> Iterator[tuple[Any, Place]]:
+    if "sessions" not in fields:
+        yield from ((turn, place.at("turns", index)) for index, turn in enumerate(_entries(fields.get("turns"))))
+        return
+    for number, session in enumerate(_entries(fields["sessions"])):
+        turns = _entries(session.get("turns")) if isinstance(session, dict) else []
+        inside = place.at("sessions", number, "turns")
+        yield from ((turn, inside.at(index)) for index, turn in enumerate(turns))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _entries(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _part(model: type[M], data: object) -> M | None:
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        return None
+
+
 Errors = Iterator[DatasetError]
+
 Rule = Callable[[Draft], Errors]
 
 TURNS = range(12, 21)
+
 QUESTIONS_BY_LOCATION: dict[InfoLocation, int] = {"early": 2, "middle": 2, "recent": 1}
+
 LEAST_WORDS = 400
+
 TAGS = {
     "correction": "a value is corrected later",
     "same_first_name": "two people with the same first name",
@@ -39,19 +152,21 @@ TAGS = {
 """The known tags and what each of them marks."""
 
 _EDGE = "edge"
+
 _ID = re.compile(r"[a-z]+(_[a-z]+)*-\d{2,}")
+
 _EDGE_ID = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)+")
 
 
 def is_known_language(tag: str) -> bool:
-    """Whether this is a well-formed BCP 47 tag of registered subtags."""
+    """Return whether this is a well-formed BCP 47 tag of registered subtags."""
     from langcodes import tag_is_valid  # loaded only by commands that validate
 
     return tag_is_valid(tag)
 
 
 def is_edge_case(draft: Draft) -> bool:
-    """Whether the conversation is exempt from the rules on length and number of questions."""
+    """Return whether the conversation is exempt from the rules on length and number of questions."""
     return draft.path.parent.name == _EDGE or _EDGE in draft.tags
 
 
@@ -179,8 +294,9 @@ def question_errors(draft: Draft) -> Errors:
 
 
 MOST_ANSWER_WORDS = 8
+
 MOST_ANSWER_WORDS_IN_SESSIONS = 12
-"""For the questions of a long history, of which some ask for a title or a sentence."""
+"""Limit for the questions of a long history, some of which ask for a title or a sentence."""
 
 
 def answer_errors(draft: Draft) -> Errors:
@@ -256,7 +372,7 @@ def _why_missing(
     draft: Draft,
     place: Place,
 ) -> Errors:
-    """One error if missing metadata or a wrong location explains everything, else one error per text."""
+    """Return one error if missing metadata or a wrong location explains everything, else one error per text."""
     texts = [text for _, text in missing]
     holding = [turn for turn in turns if all(occurs_in(text, turn.text) for text in texts)]
     here = [turn for turn in holding if turn.number in BANDS[location]]
@@ -302,9 +418,13 @@ def _is_key(turn: Turn) -> bool:
 
 
 LEAST_SESSIONS = 12
+
 LEAST_TURNS = 250
+
 LEAST_QUESTIONS = 40
+
 OPTIONS = 10
+
 MOST_GUESSED = 0.15
 """The highest accuracy of a blind guesser, which sees only the options."""
 

@@ -11,8 +11,8 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 
-from memreplay.conversations.drafts import Decision, DraftBook, DraftedQuestion
 from memreplay.conversations.models import Turn
+from memreplay.drafting.drafts import Decision, DraftBook, DraftedQuestion
 from memreplay.errors import MemreplayError
 from memreplay.text import occurs_in
 from memreplay.tui.actions import Place, bindings_of
@@ -32,7 +32,7 @@ SIGNS: Final[dict[Decision, tuple[str, Tone]]] = {
 DRAFTS_LEGEND: Final = "? open  ✓ accepted  ✗ rejected  ! look closer  ◇ evidence"
 _TURNS_AROUND = 2
 _MOST_CHARACTERS = 1500
-"""Of a turn that are shown: those around the quote, or the beginning."""
+"""Characters of a turn that are shown: those around the quote, or the beginning."""
 _ROWS_OF_A_NEIGHBOUR = 3
 
 
@@ -63,13 +63,15 @@ class DraftsDocument(ListDocument):
         self._laid_out.cache_clear()
 
     def next_open(self, after: int) -> int | None:
-        """The next draft without a decision, from the beginning again after the last; None if there is none."""
+        """Return the next draft without a decision, from the beginning again after the last; None if there is
+        none.
+        """
         places = (*range(after + 1, len(self)), *range(after + 1))
         return next((place for place in places if self.drafts[place].decision == "open"), None)
 
 
 def draft_lines(book: DraftBook, draft: DraftedQuestion) -> list[Line]:
-    """One draft in full, and the turns around each turn that it quotes."""
+    """Return one draft in full, and the turns around each turn that it quotes."""
     return list(_lines(book, draft))
 
 
@@ -113,7 +115,7 @@ def _turn(book: DraftBook, turn: Turn, quotes: Sequence[str]) -> Iterator[Line]:
 
 
 def _excerpt(text: str, quote: str) -> str:
-    """The text around a quote, if it is long."""
+    """Return the text around a quote, if it is long."""
     if len(text) <= _MOST_CHARACTERS:
         return text
     at = max(text.casefold().find(quote.strip().casefold()), 0)

@@ -11,9 +11,9 @@ from json import JSONDecoder
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memreplay.conversations.drafts import CHARACTERS_OF_A_PART, DraftedQuestion, Drop, Quote, stands_in
 from memreplay.conversations.formats.test_conversation_fields import QuestionType
 from memreplay.conversations.models import Conversation, Turn
+from memreplay.drafting.drafts import CHARACTERS_OF_A_PART, DraftedQuestion, Drop, Quote, stands_in
 from memreplay.grading.lexing import without_reasoning
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
@@ -64,7 +64,7 @@ class _Reply(BaseModel):
 def drafting_request(
     conversation: Conversation, part: Sequence[Turn], count: int, model: str, api_base: str | None
 ) -> AnswerRequest:
-    """The call. Each message is one line after its turn id, dates of sessions stand before them."""
+    """Return the call. Each message is one line after its turn id, dates of sessions stand before them."""
     thinking = REASONING_TOKENS if model_facts(model).reasons_first else 0
     schema = _Reply.model_json_schema()
     return AnswerRequest(
@@ -97,7 +97,7 @@ def _lines(conversation: Conversation, part: Sequence[Turn]) -> list[str]:
 def drafts_in(
     reply: Reply, part: Sequence[Turn], number: int, count: int, asked: Collection[str]
 ) -> tuple[tuple[DraftedQuestion, ...], dict[Drop, int]] | str:
-    """The drafts in a reply and how many were dropped for which reason, or why there are none.
+    """Return the drafts in a reply and how many were dropped for which reason, or why there are none.
 
     ``number`` is the part's, ``asked`` are the normalised questions that exist.
     """
@@ -120,7 +120,9 @@ def drafts_in(
 
 
 def _written_in(text: str) -> list[object] | None:
-    """The questions of a reply; None if it has none and does not say so. Of one that was cut off, those before."""
+    """Return the questions of a reply; None if it has none and does not say so. Of one that was cut off, those
+    before.
+    """
     found: list[object] = []
     said_so = False
     place = text.find("{")
@@ -165,5 +167,5 @@ def _checked(each: object, id_: str, turns: dict[str, Turn], asked: Collection[s
 
 
 def _bare(turn: str) -> str:
-    """The id without the brackets that it has in the prompt."""
+    """Return the id without the brackets that it has in the prompt."""
     return turn.strip().removeprefix("[").removesuffix("]")

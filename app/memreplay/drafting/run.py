@@ -9,13 +9,13 @@ from time import monotonic
 
 from memreplay.batch.estimate import Estimates
 from memreplay.batch.recorded_run import Ending
-from memreplay.conversations.drafts import DraftBook, DraftedPart, parts_of
 from memreplay.conversations.models import Turn
+from memreplay.drafting.drafts import DraftBook, DraftedPart, parts_of
+from memreplay.drafting.prompts import drafting_request, drafts_in
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.counting import not_asked
-from memreplay.llm.drafting import drafting_request, drafts_in
 from memreplay.llm.model import Reply
 from memreplay.llm.rate_limiter import Gate, StoppedError
 from memreplay.numbers import counted, dollars
@@ -151,7 +151,7 @@ class Drafting:
             say(f"{self.progress.done} of {self.progress.parts} parts drafted")
 
     async def estimate(self) -> Estimates:
-        """The calls that are left, without those whose replies are cached."""
+        """Return the calls that are left, without those whose replies are cached."""
         counting = Counting(self._settings)
         models = RunModels(self._settings, lambda: "drafts", say, counting)
         model = counting.model(not_asked)
@@ -169,7 +169,7 @@ class Drafting:
 
 
 def summary(progress: DraftingProgress, book: DraftBook) -> str:
-    """What this command did and paid, in one sentence."""
+    """Return what this command did and paid, in one sentence."""
     paid = "unknown" if progress.unpriced and not progress.paid_usd else dollars(progress.paid_usd)
     plus = "+" if progress.unpriced and progress.paid_usd else ""
     calls = f"{counted(progress.asked, 'call')}, {progress.reused} reused, {progress.tokens:,} tokens"

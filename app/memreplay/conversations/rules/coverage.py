@@ -47,7 +47,7 @@ class CoverageTable:
     cells: dict[str, dict[str, Cell]]
 
     def empty(self) -> list[tuple[str, str]]:
-        """The rows and columns of the cells without a question."""
+        """Return the rows and columns of the cells without a question."""
         return [
             (row, column)
             for row, cells in self.cells.items()
@@ -66,7 +66,7 @@ _PROPERTIES: dict[str, tuple[_Property, tuple[str, ...]]] = {
     "language": (lambda covered: covered.language, ()),
     "question type": (lambda covered: covered.asks, QUESTION_TYPES),
 }
-"""How each property is read, and the values that are listed even if nothing has them."""
+"""Each property with its reader, and the values that are listed even if nothing has them."""
 
 _PAIRS = (
     ("category", "key info"),
@@ -131,20 +131,20 @@ def _table(rows: str, columns: str, questions: list[Covered], key_turns: list[Co
 
 
 def _values(name: str, found: set[str]) -> list[str]:
-    """The known values first, then the others that were found, then unknown."""
+    """Return the known values first, then the others that were found, then unknown."""
     known = _PROPERTIES[name][1]
     others = sorted(found - set(known) - {UNKNOWN})
     return [*known, *others, *([UNKNOWN] if UNKNOWN in found else [])]
 
 
 def _category(conversation: Conversation) -> str:
-    """The prefix of the id of a conversation with its own file; else the dataset."""
+    """Return the prefix of the id of a conversation with its own file; else the dataset."""
     in_its_own_file = conversation.id == conversation.dataset
     return conversation.id.partition("-")[0] if in_its_own_file else conversation.dataset
 
 
 def _of_question(question: Question, conversation: Conversation) -> Covered:
-    """A question tests what its last evidence turn contains."""
+    """Return a question tests what its last evidence turn contains."""
     evidence = sorted((conversation.turns_by_id[turn] for turn in question.evidence), key=lambda turn: turn.number)
     marks = [turn.key_info for turn in evidence if turn.key_info is not None]
     return Covered(

@@ -49,7 +49,7 @@ def role_of(written: object, place: Place) -> TurnRole:
 
 
 def read_messages(values: object, place: Place) -> list[ChatMessage]:
-    """The messages of a list. A message without text, such as a picture, is left out.
+    """Return the messages of a list. A message without text, such as a picture, is left out.
 
     Raises:
         DatasetError: it is no list of messages.
@@ -60,7 +60,7 @@ def read_messages(values: object, place: Place) -> list[ChatMessage]:
 
 
 def read_message(value: object, place: Place) -> Iterator[ChatMessage]:
-    """A message, then its tool calls.
+    """Yield a message, then its tool calls.
 
     Raises:
         DatasetError: it is no message.
@@ -93,7 +93,7 @@ def _label(role: str, name: object) -> str:
 
 
 def text_of(content: object, place: Place) -> str:
-    """The text of a content: a string, or parts of which those that hold text count.
+    """Return the text of a content: a string, or parts of which those that hold text count.
 
     Raises:
         DatasetError: it is neither.
@@ -159,7 +159,7 @@ class ChatSession:
 def conversation_of(
     conversation_id: str, dataset: str, sessions: Sequence[ChatSession], place: Place
 ) -> Conversation:
-    """A conversation without questions. Turn ids are 1-based numbers.
+    """Return a conversation without questions. Turn ids are 1-based numbers.
 
     Raises:
         DatasetError: nobody says anything in it.
@@ -194,7 +194,9 @@ def conversation_of(
 
 
 def moment(value: object) -> datetime | None:
-    """A time as exports write it (ISO 8601, or a count since 1970), in UTC without a zone; None if it is none."""
+    """Return a time as exports write it (ISO 8601, or a count since 1970), in UTC without a zone; None if it is
+    none.
+    """
     if isinstance(value, str) and value.isdigit():
         value = int(value)
     try:
@@ -215,7 +217,7 @@ _WRAPPERS = ("messages", "message", "choices", "generations", "input", "output",
 
 @dataclass(frozen=True)
 class Call:
-    """What went into a model or an application, and what came out of it."""
+    """A call of a model or an application: its input and its output."""
 
     thread: str
     at: datetime | None
@@ -246,7 +248,8 @@ def threads(file: DatasetFile, calls: Iterable[Call], callbacks: LoadCallbacks) 
 
 
 def messages_in(value: Any, default: TurnRole, place: Place) -> tuple[ChatMessage, ...]:
-    """The messages of an input or an output, in any of the shapes in use; a bare text is one by ``default``.
+    """Return the messages of an input or an output, in any of the shapes in use; a bare text is one by
+    ``default``.
 
     Raises:
         DatasetError: a message has an unknown role or content.
