@@ -17,7 +17,6 @@ from rich.text import Text
 
 from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import texts_to_embed, works_elsewhere
-from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, questions_to_embed
 from memreplay.batch.selection import AskPlan, chosen_tests
 from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.dataset_interfaces.definitions import Benchmark
@@ -25,6 +24,7 @@ from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.answers import AnswerJudge, grade, is_for_a_judge
 from memreplay.engine.events import BackendFailed, ReplayEvent
+from memreplay.engine.play import TEXTS_PER_CALL, questions_to_embed
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.errors import UsageError
@@ -130,7 +130,7 @@ class _Estimating:
             timeline.append(event)
             self._failures.note(event)
 
-        session = self._run.rehearsal(conversation, memories, keep, perceive=self._perceive)
+        session = self._run.unrecorded_session(conversation, memories, keep, perceive=self._perceive)
         await self._embed(conversation, where)
         await session.open()
         while await session.step():

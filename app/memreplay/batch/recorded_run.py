@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +19,7 @@ from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.errors import MissingServerOrKeyError, RecordingError
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
+from memreplay.runtime.elsewhere import Elsewhere, refuse_unusable, workers_of
 from memreplay.runtime.run import Run, content_digest
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.signals import two_step_interrupt
@@ -84,12 +85,13 @@ async def run_recorded(
     """
     ending: Ending = "interrupted"
     try:
+        refuse_unusable(run.settings)
         await run.check()
         tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
         await _prepare(tests, around)
-        async with run.with_workers(conversations, tests.conversations):
+        async with workers_of(run.settings) if conversations else nullcontext() as elsewhere:
             _begin(run, conversations, tests, plan, around)
-            ending = await _play(run, conversations, tests, plan, around)
+            ending = await _play(run, conversations, tests, plan, around, elsewhere)
     finally:
         ending = await _finish(run, ending, around)
     return ending
@@ -124,7 +126,12 @@ def _begin(
 
 
 async def _play(
-    run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan, around: Surroundings
+    run: Run,
+    conversations: Sequence[Conversation],
+    tests: TestsRunner,
+    plan: RunPlan,
+    around: Surroundings,
+    elsewhere: Elsewhere | None,
 ) -> Ending:
     asking = AskPlan(
         backends=run.backend_names,
@@ -141,7 +148,7 @@ async def _play(
     assert task is not None
     interrupted = stopped_now = False
     with around.progress(totals) as progress:
-        runner = BatchRunner(run, progress, asking, perceive=plan.perceive)
+        runner = BatchRunner(run, progress, asking, perceive=plan.perceive, elsewhere=elsewhere)
 
         def finish_calls() -> None:
             nonlocal interrupted
@@ -158,7 +165,7 @@ async def _play(
 
         try:
             with around.interrupts(finish_calls, stop_now, to_continue("interrupted", run.recording_path)):
-                watch = asyncio.create_task(_watch(run, progress))
+                watch = asyncio.create_task(_watch(run, progress, elsewhere))
                 try:
                     await _run_all(runner, conversations, tests, progress)
                 finally:
@@ -192,12 +199,13 @@ async def _play(
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
-async def _watch(run: Run, progress: BatchProgress) -> None:
+async def _watch(run: Run, progress: BatchProgress, elsewhere: Elsewhere | None) -> None:
     """Say what the run waits for, and put what was asked on disk: after a crash it is known what was under way."""
     while True:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
         progress.waiting(run.rate_limiters.silence())
-        progress.at_work(run.workers_at_work())
+        if elsewhere is not None:
+            progress.at_work(f"{elsewhere.places} {elsewhere.where}", elsewhere.at_work())
         if run.recorder is not None:
             with suppress(RecordingError):  # the run itself meets it at its next write
                 run.recorder.flush()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
@@ -21,6 +20,7 @@ from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.agent_session import AgentPlan, AgentSession
 from memreplay.engine.events import EventSink
 from memreplay.engine.known_replies import KnownReplies
+from memreplay.engine.play import Played
 from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
@@ -80,11 +80,12 @@ class RunWithTests(Run):
         *,
         backends: Sequence[str] | None = None,
         perceive: bool = True,
+        played: Played | None = None,
     ) -> ReplaySession | AgentSession:
         """A session of a conversation, or of the stream of tests with its id."""
         stream = self._streams.get(conversation.id)
         if stream is None:
-            return super().start_session(conversation, emit, backends=backends, perceive=perceive)
+            return super().start_session(conversation, emit, backends=backends, perceive=perceive, played=played)
         if self.recorder is None:
             self.begin_run({conversation.id: stream.source.digest()}, [conversation.dataset])
         return self.start_tests(stream, emit)
@@ -97,14 +98,14 @@ class RunWithTests(Run):
         self.recorder.add_conversation(stream.conversation)
         if self.judge is not None and known is not None:
             self.judge.rejected |= known.rejected
-        plan = self._plan_of(self.recorder.run_id, stream, self.judge)
+        plan = self._plan_of(self.run_id, stream, self.judge)
         return self._session(stream, self.answer_model, plan, self.recorded(emit), known)
 
     def rehearsal_of_tests(
         self, stream: TestStream, model: AnswerModel, judge: Judge | None, emit: EventSink
     ) -> AgentSession:
         """A session of a stream with other models than those of the run; nothing is recorded."""
-        return self._session(stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), emit)
+        return self._session(stream, model, self._plan_of(self.run_id, stream, judge), emit)
 
     def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
         return AgentPlan(run_id, self._maker(stream), self.settings.top_k, judge)
@@ -117,7 +118,7 @@ class RunWithTests(Run):
         emit: EventSink,
         known: KnownReplies | None = None,
     ) -> AgentSession:
-        memories = self._placed(stream.conversation, [stream.backend])
+        memories = self.backends_for(stream.conversation, [stream.backend])
         if stream.model != AGENT_MODEL:
             memories[stream.backend].set_token_counter(token_counter(stream.model))
         base, room = self.settings.api_base, self.settings.context_tokens
