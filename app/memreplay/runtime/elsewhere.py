@@ -75,12 +75,13 @@ _SAFE_PATH_OF_WORKERS = "worker"
 
 @dataclass(frozen=True)
 class Work:
-    """A conversation to be played by a worker. ``settings`` hold no key, and only the memories that it plays.
+    """A conversation to be played to some of the memories of a run. ``settings`` hold no key.
 
     ``versions`` are those of the run's own process, which the worker must have too.
     """
 
     conversation: Conversation
+    backends: tuple[str, ...]
     asks: tuple[Ask, ...]
     settings: Settings
     run_id: str
@@ -106,14 +107,18 @@ async def _played(work: Work) -> Played:
     conversation, warnings = work.conversation, list[str]()
     run = Run(_with_own_servers(work.settings), Path(), warn=warnings.append, run_id=work.run_id)
     try:
-        memories = run.backends_for(conversation, run.backend_names)
+        memories = run.backends_for(conversation, work.backends)
         events: list[ReplayEvent] = []
         session = run.unrecorded_session(conversation, memories, events.append, perceive=work.perceive)
 
         def filled(known: Conversation) -> frozenset[str]:
             return frozenset() if work.perceive else run.filled_before(known)
 
-        ahead = EmbeddingAhead([conversation], run.backend_names, run.embed, filled=filled)
+        async def embed(texts: Sequence[str]) -> None:
+            if not _stopping.is_set():
+                await run.embed(texts)
+
+        ahead = EmbeddingAhead([conversation], work.backends, embed, filled=filled)
         played = await play_and_recall(
             session, events, work.asks, lambda number: ahead.of(conversation, number), _stopping.is_set
         )
@@ -237,10 +242,14 @@ class Elsewhere:
     ) -> None:
         self.where, self.places = where, places
         """How many conversations are played at a time."""
-        self._submit, self._lost_for_good = submit, lost_for_good
-        self.stop = stop
-        """Have all workers stop between two turns, or do not wait for them."""
+        self._submit, self._stop, self._lost_for_good = submit, stop, lost_for_good
+        self._stopped = False
         self._since: dict[str, float] = {}
+
+    def stop(self) -> None:
+        """Play nothing again, and have workers stop between two turns, or wait for them no longer."""
+        self._stopped = True
+        self._stop()
 
     def at_work(self) -> dict[str, float]:
         """The conversations that are being played, with the seconds since they were begun."""
@@ -259,13 +268,16 @@ class Elsewhere:
             StoppedError: the run was stopped, or no worker is left.
             UsageError: a worker has other versions.
         """
-        settings = settings_for_workers(replace(run.settings, backend=tuple(backends)), self.places)
-        wanted = tuple(ask for ask in asks if ask.backend in settings.backend)
+        settings = settings_for_workers(run.settings, self.places)
         known = versions(settings.backend)
-        work = Work(conversation, wanted, settings, run.run_id, perceive, known)
+        filled = tuple(name for name in backends if _is_filled_by_workers(name))
+        wanted = tuple(ask for ask in asks if ask.backend in filled)
+        work = Work(conversation, filled, wanted, settings, run.run_id, perceive, known)
         self._since[conversation.id] = monotonic()
         try:
             for _ in range(_MOST_LOSSES):
+                if self._stopped:
+                    raise StoppedError("the run was stopped")
                 try:
                     return await self._submit(work)
                 except BrokenExecutor:
@@ -274,9 +286,7 @@ class Elsewhere:
                     break
         finally:
             del self._since[conversation.id]
-        return Played.failed(
-            conversation, settings.backend, f"{_MOST_LOSSES} workers were lost while they played it"
-        )
+        return Played.failed(conversation, filled, "its workers were lost, again and again, while they played it")
 
 
 def _is_filled_by_workers(backend: str) -> bool:
