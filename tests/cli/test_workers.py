@@ -21,7 +21,7 @@ import memreplay
 from memreplay.conversations.registry import load
 from memreplay.errors import UsageError
 from memreplay.runtime import elsewhere
-from memreplay.runtime.elsewhere import Work, check_worker, play_elsewhere, settings_for_workers, versions
+from memreplay.runtime.elsewhere import Assignment, check_worker, play_elsewhere, settings_for_workers, versions
 from memreplay.settings import Settings
 from tests.cli.conftest import RunCli
 from tests.cli.test_interruptions import reply_to, results
@@ -211,7 +211,7 @@ def test_no_key_and_no_password_travels_to_a_worker() -> None:
         keys={"replay.step": SECRET},
     )
     (conversation,) = load(["identity-01"])
-    work = Work(conversation, (), (), settings_for_workers(settings), "run", False, versions())
+    work = Assignment(conversation, (), (), settings_for_workers(settings), "run", False, versions())
     assert SECRET.encode() in pickle.dumps(settings) and SECRET.encode() not in pickle.dumps(work)
 
 
@@ -226,7 +226,8 @@ def test_a_worker_with_other_code_or_libraries_is_refused_by_name() -> None:
     name, _ = settings.backend
     here = versions(settings.backend)
     assert here[name] != versions(["none.such:Memory"])["none.such:Memory"]
-    work = Work(conversation, settings.backend, (), settings, "run", False, here | {"numpy": "1.0", name: "other"})
+    expected = here | {"numpy": "1.0", name: "other"}
+    work = Assignment(conversation, settings.backend, (), settings, "run", False, expected)
     with pytest.raises(UsageError, match=rf"other versions .*: numpy .*, not 1\.0; {name} .*, not other"):
         play_elsewhere(work)
     assert "not 1.0" in (check_worker(settings, work.versions) or "")

@@ -10,7 +10,6 @@ from time import monotonic
 
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
-from memreplay.batch.selection import AskPlan
 from memreplay.conversations.models import Conversation
 from memreplay.engine.answers import grade
 from memreplay.engine.play import EmbeddingAhead, Played, play
@@ -19,6 +18,7 @@ from memreplay.llm import AGENT_MODEL
 from memreplay.llm.rate_limiter import Gate, ModelUnavailableError, StoppedError
 from memreplay.runtime.elsewhere import Elsewhere
 from memreplay.runtime.run import Run
+from memreplay.runtime.work import AskPlan
 
 _ASKS_PER_CALL = 2
 """Asks started per parallel call: while one waits for the model, memory is read for the next."""
@@ -61,7 +61,7 @@ class BatchRunner:
         self.asked_again = 0
         """Questions whose replies were lost with an earlier attempt at this run."""
 
-    async def run(self, conversations: Sequence[Conversation]) -> None:
+    async def run(self) -> None:
         """Do all remaining work, or finish what was started before :meth:`stop`.
 
         Questions to a model that is given up stay unanswered; other models continue.
@@ -70,6 +70,7 @@ class BatchRunner:
             RecordingError: the recording cannot be written.
         """
         # Workers embed what they ingest.
+        conversations = self._run.work.conversations
         embedded = conversations if self._elsewhere is None else ()
         self._ahead = EmbeddingAhead(
             embedded, self._asking.backends, self._run.embed, self._will_be_ingested, self._filled_before
@@ -177,6 +178,7 @@ class BatchRunner:
             return session.position >= played.position and not session.finished
 
         await play(session, lambda number: ahead.of(conversation, number), stopping)
+        await session.keep()
         if played is not None and played.stopped is not None:
             raise played.stopped
 

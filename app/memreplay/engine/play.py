@@ -1,4 +1,4 @@
-"""Play a conversation to memories: embed its texts ahead, step through its turns, and keep what was filled.
+"""Play a conversation to memories: embed its texts ahead, and step through its turns.
 
 :func:`play` is the one loop of runs without a screen. A worker runs it with a list as its sink, recalls for all
 questions, and sends back a :class:`Played`; the run then plays that to its recorder in the place of memories.
@@ -24,7 +24,7 @@ EmbedAhead = Callable[[int], Awaitable[None]]
 
 
 async def play(session: ReplaySession, embed_ahead: EmbedAhead, stopping: Callable[[], bool]) -> None:
-    """Open the memories, play all turns to them, and keep them for later runs. It stops between two turns.
+    """Open the memories, and play all turns to them. It stops between two turns.
 
     Raises:
         StoppedError: no more calls are made to a model that one memory needs.
@@ -40,7 +40,6 @@ async def play(session: ReplaySession, embed_ahead: EmbedAhead, stopping: Callab
         await _process_replies(monotonic() - began)
         if session.position % TURNS_PER_STRETCH == 0 and not session.finished:
             await embed_ahead(session.position // TURNS_PER_STRETCH)
-    await session.keep()
 
 
 _ROUNDS_PER_REPLY = 24
@@ -96,6 +95,7 @@ async def play_and_recall(
     recalls: dict[str, dict[tuple[str, str], Recalled]] = {name: {} for name in session.ingesting}
     try:
         await play(session, embed_ahead, stopping)
+        await session.keep()
         for ask in asks if session.finished else ():
             known, key = recalls[ask.backend], (ask.question.text, ask.model)
             if key not in known and not stopping():

@@ -27,6 +27,7 @@ from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.changes import paid_replies
 from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
 from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.work import Work
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Timeline
 from memreplay.trust import Consent
@@ -195,7 +196,8 @@ class BranchRun(RunWithTests):
         """
         # Workers know no branches.
         settings = replace(made.settings, workers=None, cluster=None)
-        super().__init__(settings, path, implicit_baselines=made.baselines, warn=warn)
+        work = Work([made.conversation])
+        super().__init__(settings, path, work, implicit_baselines=made.baselines, warn=warn)
         self._made, self._continues, self._beside = made, resumes, beside
         self.answer_model = CachedModel(self.answer_model, _Paid(made.paid))
         self._answerer = self.answerer(self.answer_model)

@@ -20,20 +20,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 import memory_backends
 import memreplay
 from memory_backends.base import BackendError
 from memory_backends.controls import CONTROLS
-from memory_backends.plugins import is_handed_over
 from memory_backends.registry import BACKEND_NAMES
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ReplayEvent
@@ -45,6 +42,7 @@ from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.secrets import without_secrets
 from memreplay.runtime.kept_memories import identity
 from memreplay.runtime.run import Run
+from memreplay.runtime.work import number_of_local_workers
 from memreplay.settings import ADDRESSES, Settings, read_settings
 
 T = TypeVar("T")
@@ -74,7 +72,7 @@ _SAFE_PATH_OF_WORKERS = "worker"
 
 
 @dataclass(frozen=True)
-class Work:
+class Assignment:
     """A conversation to be played to some of the memories of a run. ``settings`` hold no key.
 
     ``versions`` are those of the run's own process, which the worker must have too.
@@ -93,7 +91,7 @@ _stopping = Event()
 """Set in a worker once the run starts nothing new."""
 
 
-def play_elsewhere(work: Work) -> Played:
+def play_elsewhere(work: Assignment) -> Played:
     """Fill the memories of a conversation, and recall for all that will be asked.
 
     Raises:
@@ -103,7 +101,7 @@ def play_elsewhere(work: Work) -> Played:
     return asyncio.run(_played(work))
 
 
-async def _played(work: Work) -> Played:
+async def _played(work: Assignment) -> Played:
     conversation, warnings = work.conversation, list[str]()
     run = Run(_with_own_servers(work.settings), Path(), warn=warnings.append, run_id=work.run_id)
     try:
@@ -236,7 +234,7 @@ class Elsewhere:
         self,
         where: str,
         places: int,
-        submit: Callable[[Work], Awaitable[Played]],
+        submit: Callable[[Assignment], Awaitable[Played]],
         stop: Callable[[], None],
         lost_for_good: tuple[type[Exception], ...] = (),
     ) -> None:
@@ -272,7 +270,7 @@ class Elsewhere:
         known = versions(settings.backend)
         filled = tuple(name for name in backends if _is_filled_by_workers(name))
         wanted = tuple(ask for ask in asks if ask.backend in filled)
-        work = Work(conversation, filled, wanted, settings, run.run_id, perceive, known)
+        work = Assignment(conversation, filled, wanted, settings, run.run_id, perceive, known)
         self._since[conversation.id] = monotonic()
         try:
             for _ in range(_MOST_LOSSES):
@@ -314,21 +312,6 @@ def settings_for_workers(settings: Settings, places: int = 1) -> Settings:
     )
 
 
-def refuse_unusable(settings: Settings) -> None:
-    """Raise UsageError for an address of another form, a memory that workers cannot have, or without Dask."""
-    several = (settings.workers or 1) > 1
-    if settings.cluster is not None:
-        if several:
-            raise UsageError("--workers starts workers here, --cluster uses those of a scheduler; use one of them")
-        _number_of_local(settings.cluster)
-        if find_spec("distributed") is None:
-            raise UsageError("--cluster needs Dask: pip install 'memreplay[cluster]'")
-    for name in filter(is_handed_over, settings.backend) if several or settings.cluster is not None else ():
-        raise UsageError(
-            f"{name} exists only in this process; workers need a memory that they can import: package.module:Class"
-        )
-
-
 @asynccontextmanager
 async def workers_of(settings: Settings) -> AsyncIterator[Elsewhere | None]:
     """The workers that the settings name, which end with the block; None where this process plays by itself.
@@ -338,7 +321,6 @@ async def workers_of(settings: Settings) -> AsyncIterator[Elsewhere | None]:
         server.
         UsageError: the workers cannot be used, or have other versions.
     """
-    refuse_unusable(settings)
     number = settings.workers or 1
     if settings.cluster is None and (number == 1 or not settings_for_workers(settings).backend):
         yield None
@@ -384,7 +366,7 @@ async def _processes(settings: Settings, number: int) -> AsyncIterator[Elsewhere
         running.discard(process)
         process.end()
 
-    async def submit(work: Work) -> Played:
+    async def submit(work: Assignment) -> Played:
         process = idle.pop() if idle else start()
         try:
             played = await asyncio.wrap_future(process.executor.submit(play_elsewhere, work))
@@ -438,7 +420,7 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
             finally:
                 waited.cancel()
 
-        async def submit(work: Work) -> Played:
+        async def submit(work: Assignment) -> Played:
             return await result(executor.submit(play_elsewhere, work))
 
         async def check() -> int:
@@ -491,7 +473,7 @@ async def _addresses(client: Any) -> list[str]:
 async def _client(settings: Settings, cluster: str) -> AsyncIterator[Any]:
     from distributed import Client, LocalCluster
 
-    number = _number_of_local(cluster)
+    number = number_of_local_workers(cluster)
 
     def started() -> Any:
         # Dask starts processes with a program of its own, which must not import from the current folder.
@@ -523,18 +505,6 @@ async def _client(settings: Settings, cluster: str) -> AsyncIterator[Any]:
             raise MissingServerOrKeyError(f"no Dask scheduler answers at {cluster}") from error
         stack.push_async_callback(asyncio.to_thread, client.close)
         yield client
-
-
-def _number_of_local(cluster: str) -> int | None:
-    """How many workers Dask starts here; None for those of a scheduler."""
-    scheme, _, rest = cluster.partition(":")
-    if scheme == "local" and rest.isdecimal() and int(rest):
-        return int(rest)
-    with suppress(ValueError):
-        parts = urlsplit(cluster)
-        if parts.scheme in ("tcp", "tls") and parts.hostname and parts.port:
-            return None
-    raise UsageError(f"--cluster {cluster}: expected tcp://host:8786, tls://host:8786 or local:N")
 
 
 def _own_servers(settings: Settings) -> dict[str, str]:

@@ -27,6 +27,7 @@ from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
+from memreplay.runtime.work import NOTHING, AskPlan, Work
 from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
@@ -38,9 +39,10 @@ if TYPE_CHECKING:
 class Run:
     """The stores, the embedder, the models and the recorder of one run.
 
-    ``implicit_baselines`` are controls that run without being chosen. One that ``resumes`` goes on with the
-    unfinished run of the same settings and conversation. ``warn`` receives one sentence for each
-    problem that the run survives. With ``counting`` it is an estimate, which makes no call and records nothing.
+    ``work`` is what it asks without a screen; ``implicit_baselines`` are controls that run without being chosen.
+    One that ``resumes`` goes on with the unfinished run of the same settings and conversation. ``warn`` receives
+    one sentence for each problem that the run survives. With ``counting`` it is an estimate, which makes no call
+    and records nothing.
     One with a ``run_id`` plays a part of that run in another process, and records nothing either.
     """
 
@@ -48,6 +50,7 @@ class Run:
         self,
         settings: Settings,
         recording_path: Path,
+        work: Work = NOTHING,
         *,
         implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
@@ -55,7 +58,7 @@ class Run:
         counting: Counting | None = None,
         run_id: str | None = None,
     ) -> None:
-        self.settings = settings
+        self.settings, self.work, self.counting = settings, work, counting
         self.implicit_baselines = implicit_baselines
         self.models = settings.model
         self.backend_names = settings.backend
@@ -130,6 +133,12 @@ class Run:
     async def embed(self, texts: Sequence[str]) -> None:
         """Embed many texts in one call, so that memories here find the vectors cached."""
         await self._memories.embed_ahead(texts)
+
+    def asking(self, *, retry_errors: bool = False) -> AskPlan:
+        """Return who is asked each question of the run, and how often."""
+        return AskPlan(
+            self.backend_names, self.implicit_baselines, self.models, self.settings.repeats, retry_errors
+        )
 
     def begin_run(
         self,
