@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
 from memory_backends.editing import Editable, StoreEdit
@@ -19,17 +19,63 @@ from memreplay.engine.events import (
     ConversationClosed,
     ConversationOpened,
     EventSink,
+    FactsExtracted,
+    ModelCalled,
     Observed,
     Perceived,
+    PromotionDecided,
     ReplayEvent,
+    StoreOperated,
     event_of,
 )
-from memreplay.engine.keeping import Keeper, KeptIngestion, KeptMemoryError, of_ingesting
 from memreplay.llm.rate_limiter import StoppedError
 
 T = TypeVar("T")
 
 _INCOMPLETE_AFTER: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
+
+
+_OF_INGESTING = (Observed, BackgroundWorkSettled, StoreOperated, PromotionDecided, FactsExtracted, ModelCalled)
+
+
+@dataclass(frozen=True)
+class KeptIngestion:
+    """A memory has ingested everything up to turn ``until``; ``events`` are what it did, by turn number."""
+
+    until: int
+    events: Mapping[int, Sequence[ReplayEvent]]
+
+    def at(self, turn: int) -> list[ReplayEvent]:
+        """What memory did at a turn, as events of this run."""
+        return [
+            event.model_copy(update={"reused": True}) if isinstance(event, Observed) else event
+            for event in self.events.get(turn, ())
+        ]
+
+
+class KeptMemoryError(Exception):
+    """A kept memory cannot be used: the memory that was to load it has to be opened anew."""
+
+
+class Keeper(Protocol):
+    """A port: keeps filled memories of one conversation."""
+
+    async def restore(self, backend: MemoryBackend) -> KeptIngestion | None:
+        """Fill an open, empty memory with the longest beginning of the conversation that is kept.
+
+        Raises:
+            KeptMemoryError: memory may be half filled.
+        """
+        ...
+
+    async def keep(self, backend: MemoryBackend, until: int, events: Sequence[ReplayEvent]) -> None:
+        """Keep a memory that has ingested everything up to turn ``until``. A failure is no error of the run."""
+        ...
+
+
+def _is_of_ingesting(event: ReplayEvent) -> bool:
+    """Whether an event tells what a memory did with an exchange."""
+    return isinstance(event, _OF_INGESTING)
 
 
 @dataclass(frozen=True)
@@ -125,7 +171,7 @@ class BackendDriver:
 
     def _tell(self, event: ReplayEvent) -> None:
         """Emit an event; remember it if the memory may be kept."""
-        if self._keeper is not None and of_ingesting(event):
+        if self._keeper is not None and _is_of_ingesting(event):
             self._ingested.append(event)
         self._emit(event)
 

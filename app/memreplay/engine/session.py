@@ -13,9 +13,8 @@ from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCoun
 from memory_backends.editing import KeyEdit, StoreEdit
 from memreplay.conversations.models import Conversation, Question, exchanges_of, message_of
 from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
-from memreplay.engine.backend_driver import BackendDriver, PlayedDriver, PlayedMemory
+from memreplay.engine.backend_driver import BackendDriver, Keeper, PlayedDriver, PlayedMemory
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
-from memreplay.engine.keeping import Keeper
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, Reply

@@ -126,7 +126,7 @@ async def _played(work: Assignment) -> Played:
         await run.finish("interrupted")
 
 
-def check_worker(settings: Settings, expected: Mapping[str, str]) -> str | None:
+def check_worker(settings: Settings, expected: Mapping[str, str]) -> MemreplayError | None:
     """Return why this process cannot play conversations, if it cannot."""
 
     async def check() -> None:
@@ -139,8 +139,8 @@ def check_worker(settings: Settings, expected: Mapping[str, str]) -> str | None:
 
     try:
         asyncio.run(check())
-    except (MemreplayError, BackendError) as error:
-        return str(error)
+    except MemreplayError as error:
+        return error
     return None
 
 
@@ -246,8 +246,9 @@ class Elsewhere:
 
     def stop(self) -> None:
         """Play nothing again, and have workers stop between two turns, or wait for them no longer."""
-        self._stopped = True
-        self._stop()
+        if not self._stopped:
+            self._stopped = True
+            self._stop()
 
     def at_work(self) -> dict[str, float]:
         """The conversations that are being played, with the seconds since they were begun."""
@@ -385,7 +386,7 @@ async def _processes(settings: Settings, number: int) -> AsyncIterator[Elsewhere
             idle += [start() for _ in range(number)]
             for problem in await asyncio.gather(*(asyncio.wrap_future(process.ready) for process in idle)):
                 if problem is not None:
-                    raise MissingServerOrKeyError(problem)
+                    raise problem
         except (BrokenExecutor, OSError) as error:
             raise MissingServerOrKeyError(f"no process can be started for --workers: {error}") from None
         yield Elsewhere("processes", number, submit, stop)
@@ -432,9 +433,9 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
                 try:
                     problem = await result(executor.submit(check_worker, travelling, known, workers=[address]))
                 except ImportError:
-                    problem = "it has no memreplay, or another version of it"
+                    problem = UsageError("it has no memreplay, or another version of it")
                 if problem is not None:
-                    raise UsageError(f"the worker at {address}: {problem}")
+                    raise type(problem)(f"the worker at {address}: {problem}")
             return len(addresses)
 
         async def watch() -> None:
