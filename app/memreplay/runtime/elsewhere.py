@@ -38,7 +38,7 @@ from memreplay.engine.play import EmbeddingAhead, Played, play_and_recall
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.engine.session import Ask
 from memreplay.errors import MemreplayError, MissingServerOrKeyError, UsageError
-from memreplay.llm.rate_limiter import StoppedError
+from memreplay.llm.rate_limiter import ModelUnavailableError, StoppedError
 from memreplay.llm.secrets import without_secrets
 from memreplay.runtime.kept_memories import identity
 from memreplay.runtime.run import Run
@@ -264,7 +264,7 @@ class Elsewhere:
         """Play a conversation, again if its worker is lost. Memories that lose too many workers have failed.
 
         Raises:
-            StoppedError: the run was stopped, or no worker is left.
+            StoppedError: the run was stopped, or the scheduler or all workers are lost.
             UsageError: a worker has other versions.
         """
         settings = settings_for_workers(run.settings, self.places)
@@ -400,12 +400,13 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
     """Dask's workers: of a scheduler that runs somewhere, or of one that is started here."""
     from distributed import KilledWorker
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     ended: asyncio.Future[StoppedError] = asyncio.get_running_loop().create_future()
 
-    def end(why: str) -> None:
+    def end(why: StoppedError) -> None:
         if not ended.done():
-            ended.set_result(StoppedError(why))
+            ended.set_result(why)
 
     async with _client(settings, cluster) as client:
         executor = client.get_executor(pure=False)
@@ -415,8 +416,10 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
             try:
                 both: set[asyncio.Future[Any]] = {waited, ended}
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-                if not waited.done() or waited.cancelled():
-                    raise ended.result() if ended.done() else StoppedError(f"the scheduler at {cluster} is lost")
+                if waited.cancelled():
+                    end(ModelUnavailableError(f"the Dask scheduler at {cluster} is lost"))
+                if ended.done():
+                    raise ended.result()
                 return waited.result()
             finally:
                 waited.cancel()
@@ -445,13 +448,17 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
                 with suppress(OSError, RuntimeError):  # the scheduler may be out of reach for a moment
                     if found := await asyncio.to_thread(client.ncores):
                         elsewhere.places, seen = len(found), monotonic()
-            end("no worker is left")
+            end(ModelUnavailableError(f"no Dask worker is left at {cluster}"))
 
         number = await check()
         if not number:
             raise MissingServerOrKeyError(f"no worker has started at {cluster}")
         elsewhere = Elsewhere(
-            "Dask workers", number, submit, lambda: end("the run was stopped"), lost_for_good=(KilledWorker,)
+            "Dask workers",
+            number,
+            submit,
+            lambda: end(StoppedError("the run was stopped")),
+            lost_for_good=(KilledWorker,),
         )
         watching = asyncio.create_task(watch())
         try:
