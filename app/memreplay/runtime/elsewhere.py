@@ -416,11 +416,10 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
             try:
                 both: set[asyncio.Future[Any]] = {waited, ended}
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-                if waited.cancelled():
-                    end(ModelUnavailableError(f"the Dask scheduler at {cluster} is lost"))
-                if ended.done():
-                    raise ended.result()
-                return waited.result()
+                if waited.done() and not waited.cancelled():
+                    return waited.result()
+                end(ModelUnavailableError(f"the Dask scheduler at {cluster} is lost"))
+                raise ended.result()
             finally:
                 waited.cancel()
 
@@ -457,7 +456,7 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
             "Dask workers",
             number,
             submit,
-            lambda: end(StoppedError("the run was stopped")),
+            stop=lambda: end(StoppedError("the run was stopped")),
             lost_for_good=(KilledWorker,),
         )
         watching = asyncio.create_task(watch())
