@@ -197,7 +197,8 @@ class BranchRun(RunWithTests):
         # Workers know no branches.
         settings = replace(made.settings, workers=None, cluster=None)
         work = Work([made.conversation])
-        super().__init__(settings, path, work, implicit_baselines=made.baselines, warn=warn)
+        super().__init__(settings, path, work, warn=warn)
+        self.implicit_baselines = made.baselines
         self._made, self._continues, self._beside = made, resumes, beside
         self.answer_model = CachedModel(self.answer_model, _Paid(made.paid))
         self._answerer = self.answerer(self.answer_model)

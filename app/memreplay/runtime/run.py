@@ -27,7 +27,7 @@ from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
-from memreplay.runtime.work import NOTHING, AskPlan, Work
+from memreplay.runtime.work import NOTHING, AskPlan, Work, implicit_baselines
 from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
@@ -39,10 +39,9 @@ if TYPE_CHECKING:
 class Run:
     """The stores, the embedder, the models and the recorder of one run.
 
-    ``work`` is what it asks without a screen; ``implicit_baselines`` are controls that run without being chosen.
-    One that ``resumes`` goes on with the unfinished run of the same settings and conversation. ``warn`` receives
-    one sentence for each problem that the run survives. With ``counting`` it is an estimate, which makes no call
-    and records nothing.
+    ``work`` is what it asks without a screen. One that ``resumes`` goes on with the unfinished run of the same
+    settings and conversation. ``warn`` receives one sentence for each problem that the run survives. With
+    ``counting`` it is an estimate, which makes no call and records nothing.
     One with a ``run_id`` plays a part of that run in another process, and records nothing either.
     """
 
@@ -52,14 +51,14 @@ class Run:
         recording_path: Path,
         work: Work = NOTHING,
         *,
-        implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
         counting: Counting | None = None,
         run_id: str | None = None,
     ) -> None:
         self.settings, self.work, self.counting = settings, work, counting
-        self.implicit_baselines = implicit_baselines
+        self.implicit_baselines = implicit_baselines(settings.backend) if work.conversations else ()
+        """Controls that run without being chosen."""
         self.models = settings.model
         self.backend_names = settings.backend
         self.recording_path = recording_path

@@ -30,7 +30,7 @@ from memreplay.llm.tokens import token_counter
 from memreplay.runtime.models import Judge
 from memreplay.runtime.recorded import settings_to_continue
 from memreplay.runtime.run import Run
-from memreplay.runtime.work import NOTHING, Work, implicit_baselines, refuse_agents
+from memreplay.runtime.work import NOTHING, Work, refuse_agents
 from memreplay.settings import Settings
 from memreplay.trust import Consent
 
@@ -63,16 +63,7 @@ def start(
 
         settings = replace(settings, redis_url=None, qdrant_url=None)
         counting = Counting(settings)
-    return RunWithTests(
-        settings,
-        recording,
-        work,
-        streams,
-        implicit_baselines=implicit_baselines(settings.backend) if work.conversations else (),
-        resumes=resumes,
-        warn=warn,
-        counting=counting,
-    )
+    return RunWithTests(settings, recording, work, streams, resumes=resumes, warn=warn, counting=counting)
 
 
 @dataclass(frozen=True)
@@ -138,20 +129,11 @@ class RunWithTests(Run):
         work: Work = NOTHING,
         streams: Iterable[TestStream] = (),
         *,
-        implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
         counting: Counting | None = None,
     ) -> None:
-        super().__init__(
-            settings,
-            recording_path,
-            work,
-            implicit_baselines=implicit_baselines,
-            resumes=resumes,
-            warn=warn,
-            counting=counting,
-        )
+        super().__init__(settings, recording_path, work, resumes=resumes, warn=warn, counting=counting)
         self._streams = {stream.conversation.id: stream for stream in streams}
         # For an estimate no tests are written by a model.
         judge = settings.judge if counting is None else None
