@@ -8,7 +8,6 @@ memory that writes or embeds with a model calls it in the worker, with the keys 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import platform
@@ -57,9 +56,6 @@ SECONDS_TO_CONNECT = 30
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_WITHOUT_WORKERS = 120
 """How long a run waits for a Dask worker when all are lost."""
-
-_OBJECTS_BETWEEN_COLLECTIONS = 10_000
-"""As in the run: what a memory makes stays, so that looking for cycles finds little."""
 
 SAFE_PATH = "PYTHONSAFEPATH"
 """With a value that is not empty, Python does not search the current folder."""
@@ -200,7 +196,6 @@ def dask_setup(worker: Any) -> None:
 
 def _obey(run: Connection) -> None:
     """Called when a process of a pool starts: stop at the run's first word, and end once it cannot say any more."""
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, 20, 20)
     _search_current_folder_again()
 
     def listen() -> None:
