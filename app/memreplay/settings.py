@@ -143,13 +143,13 @@ class Settings:
     ] = None
     workers: Annotated[
         Positive | None,
-        Flag("With --batch, hold memories in N processes.", "N", "one a core, 1 for short runs, at most 4"),
+        Flag("With --batch, play conversations in N processes; tests stay in one.", "N", "1"),
     ] = None
-    """The default follows cores and turns: see ``number_of_workers``."""
     cluster: Annotated[
         str | None,
         Flag(
-            "With --batch, hold memories in Dask workers (memreplay[cluster]): tcp://host:8786, or local:N.",
+            "With --batch, play conversations on Dask workers (memreplay[cluster]), each with the keys of its own"
+            " environment: tcp://host:8786, or local:N.",
             "ADDRESS",
             "none",
         ),

@@ -22,9 +22,9 @@ from memory_backends.retrieval.embedding import (
     MiniLMEmbedder,
     StoredEmbedder,
 )
-from memreplay.batch.embedding_ahead import EmbeddingAhead, stretches_of
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
+from memreplay.engine.play import EmbeddingAhead, stretches_of
 from memreplay.recording.writer import RunRecorder
 from tests.benchmarks import synthetic
 

@@ -153,7 +153,6 @@ def test_offline_only_known_scores_are_used(run_cli: RunCli, tmp_path: Path) -> 
     [
         (("--reranker", "bge"), 2, "unknown reranker 'bge'; expected one of fastembed:NAME, litellm:NAME"),
         (("--reranker", SPEC, "--backend", "full_context"), 2, "--reranker is an option of hybrid, rag"),
-        (("--reranker", SPEC, "--backend", "rag", "--workers", "2"), 2, "calls a provider"),
         (("--reranker", SPEC, "--backend", "rag"), 4, "COHERE_API_KEY"),
     ],
 )

@@ -1,167 +1,144 @@
-"""Memories in other processes, or in Dask workers: rows, requests and exit codes are those of one process."""
+"""Conversations that other processes play: rows, requests and exit codes are those of one process."""
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from signal import SIGINT, SIGKILL
+from signal import SIGINT
 from typing import Any
 
 import pytest
 from redis import Redis
 
 import memreplay
+from memreplay.conversations.registry import load
+from memreplay.errors import MissingServerOrKeyError, UsageError
+from memreplay.runtime import elsewhere
+from memreplay.runtime.elsewhere import Assignment, check_worker, play_elsewhere, settings_for_workers, versions
+from memreplay.settings import Settings
 from tests.cli.conftest import RunCli
 from tests.cli.test_interruptions import reply_to, results
-from tests.stubs import noting_memory
+from tests.stubs import dying_memory, noting_memory
 from tests.stubs.conversing import without_times_and_ids
 from tests.stubs.launcher import TIMEOUT_S, Launcher
 from tests.stubs.noting_memory import Noting, noted
-from tests.stubs.openai_server import Answer, OpenAIServer, Received
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, failure
 from tests.stubs.valkey import started_valkey
 
+CONVERSATIONS = ("identity-01", "technical-01", "multi-01")
+MEMORIES = ("hybrid", "rag", "full_context")
+DYING = "tests.stubs.dying_memory:Dying"
 QUESTIONS = 15
-"""Five of each of three conversations, put to one memory and to closed book."""
+"""Five of each conversation, put to every memory and to closed book."""
 
-ASKED_BEFORE_THE_LOSS = 4
-
-
-@contextmanager
-def dask(command: str, *arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    """``dask scheduler`` or ``dask worker`` in a process of its own."""
-    call = [sys.executable, "-m", f"distributed.cli.dask_{command}", "--no-dashboard", *map(str, arguments)]
-    process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+needs_dask = pytest.mark.skipif(not find_spec("distributed"), reason="needs Dask")
+dask = pytest.param(("--cluster", "local:2"), marks=needs_dask)
+elsewhere_too = pytest.mark.parametrize("workers", [("--workers", "2"), dask], ids=["processes", "Dask"])
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    given_up = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < given_up
-        time.sleep(0.05)
+def run_all(
+    run_cli: RunCli,
+    server: OpenAIServer,
+    folder: Path,
+    backends: Sequence[str],
+    *more: object,
+    code: int = 0,
+) -> tuple[dict[str, Any], list[str]]:
+    """The results, and the prompts that the server was sent."""
+    folder.mkdir()
+    before = len(server.requests)
+    ran = run_cli(*options(server, folder, backends, *more))
+    assert ran.code == code, ran.err
+    return without_where(results(folder)), sorted(request.prompt for request in server.requests[before:])
 
 
-def options(server: OpenAIServer, folder: Path, *more: object) -> tuple[object, ...]:
-    datasets = [word for name in ("identity-01", "technical-01", "multi-01") for word in ("--dataset", name)]
-    asked = (*datasets, "--backend", "rag", "--model", "openai/stub", "--api-base", server.url)
+def options(server: OpenAIServer, folder: Path, backends: Sequence[str], *more: object) -> tuple[object, ...]:
+    datasets = [word for name in CONVERSATIONS for word in ("--dataset", name)]
+    memories = [word for name in backends for word in ("--backend", name)]
     written = ("--recording", folder / "r.sqlite3", "--output", folder / "r.json")
-    return ("--batch", *asked, *written, "--concurrency", 1, "--no-cache", *more)
+    model = ("--model", "openai/stub", "--api-base", server.url)
+    return ("--batch", *datasets, *memories, *model, *written, "--concurrency", 1, "--no-cache", *more)
 
 
-@pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
-def test_a_run_that_loses_a_worker_asks_nothing_twice_and_has_the_rows_of_one_machine(
-    tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
-    alone, spread = tmp_path / "alone", tmp_path / "spread"
-    for folder in (alone, spread):
-        folder.mkdir()
-    with OpenAIServer(reply_to) as server:
-        assert run_cli(*options(server, alone)).code == 0
-        asked_alone = sorted(request.prompt for request in server.requests)
-
-    with ExitStack() as stack:
-        address = tmp_path / "scheduler.json"
-        stack.enter_context(dask("scheduler", "--host", "127.0.0.1", "--port", 0, "--scheduler-file", address))
-        wait_for(lambda: address.exists() and address.stat().st_size)
-        first, _ = (
-            stack.enter_context(
-                dask("worker", "--scheduler-file", address, "--no-nanny", "--local-directory", tmp_path)
-            )
-            for _ in range(2)
-        )
-        log = tmp_path / "log"
-
-        def losing_a_worker(received: Received) -> Answer:
-            if len(server.requests) == ASKED_BEFORE_THE_LOSS:
-                # Both workers hold a memory with open questions by then.
-                wait_for(lambda: log.read_text().count(": ingested in ") >= 2)
-                first.send_signal(SIGKILL)
-                first.wait()
-            return reply_to(received)
-
-        server = stack.enter_context(OpenAIServer(losing_a_worker))
-        scheduler = json.loads(address.read_text())["address"]
-        code = launcher.run(log, *options(server, spread, "--cluster", scheduler))
-
-    assert code == 0, log.read_text()
-    assert first.returncode == -SIGKILL
-    assert len(server.requests) == 2 * QUESTIONS
-    assert sorted(request.prompt for request in server.requests) == asked_alone
-    assert without_where(results(spread)) == without_where(results(alone))
 
 
-NOTING = "tests.stubs.noting_memory:Noting"
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
-def test_a_killed_process_is_replaced_and_asks_nothing_twice(
-    tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+@elsewhere_too
+def test_rows_and_requests_are_those_of_one_process(
+    run_cli: RunCli, tmp_path: Path, workers: tuple[str, ...]
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
-    notes, log = tmp_path / "notes", tmp_path / "log"
-    monkeypatch.setenv(noting_memory.FILE, str(notes))
-    killed: set[int] = set()
-
-    def killing_all(received: Received) -> Answer:
-        if len(server.requests) == ASKED_BEFORE_THE_LOSS:
-            wait_for(lambda: log.read_text().count(": ingested in ") >= 2)
-            killed.update(noted(notes)["observe"])
-            for pid in killed:
-                os.kill(pid, SIGKILL)
-        return reply_to(received)
-
-    (tmp_path / "alone").mkdir()
     with OpenAIServer(reply_to) as server:
-        assert run_cli(*options(server, tmp_path / "alone", "--backend", NOTING)).code == 0
-        asked_alone = sorted(request.prompt for request in server.requests)
-    notes.unlink()
-    with OpenAIServer(killing_all) as server:
-        code = launcher.run(log, *options(server, tmp_path, "--backend", NOTING, "--workers", 2))
-        assert code == 0, log.read_text()
-        assert sorted(request.prompt for request in server.requests) == asked_alone
-    processes = noted(notes)
-    assert len(killed) == 2 and processes["observe"] and not processes["observe"] & killed
-    assert without_where(results(tmp_path)) == without_where(results(tmp_path / "alone"))
-    assert not any(map(is_alive, processes["observe"]))
+        here = run_all(run_cli, server, tmp_path / "here", MEMORIES, "--fresh", "--perceive")
+        there = run_all(run_cli, server, tmp_path / "there", MEMORIES, "--fresh", "--perceive", *workers)
+    assert there == here
+
+
+@elsewhere_too
+def test_a_lost_worker_costs_only_that_a_conversation_is_played_again(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    """What memories asked a model before is not asked, nor paid, again."""
+    deaths = tmp_path / "deaths"
+    monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
+    monkeypatch.setenv(dying_memory.DIES_IN, "technical-01")
+    memories = ("hybrid", DYING, "--extractor", "openai/reads")
+    with OpenAIServer(reply_to) as server:
+        here, asked = run_all(run_cli, server, tmp_path / "here", memories[:2], *memories[2:])
+        deaths.write_text("once\ntwice\n")
+        there, asked_there = run_all(run_cli, server, tmp_path / "there", memories[:2], *memories[2:], *workers)
+    assert not deaths.read_text() and asked_there == asked
+    assert there["questions"] == here["questions"]
+
+
+@elsewhere_too
+def test_a_conversation_that_ends_every_worker_is_an_error_of_its_own_rows(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    deaths = tmp_path / "deaths"
+    deaths.write_text("again\n" * 100)
+    monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
+    monkeypatch.setenv(dying_memory.DIES_IN, "technical-01")
+    with OpenAIServer(reply_to) as server:
+        found, _ = run_all(run_cli, server, tmp_path / "there", [DYING], *workers, code=3)
+    failed = {row["conversation"]: row["error"] for row in found["questions"] if row["outcome"] == "error"}
+    assert list(failed) == ["technical-01"] and "workers were lost" in failed["technical-01"]
 
 
 def test_an_interrupted_run_with_workers_is_resumed_without_asking_twice(
-    tmp_path: Path, run_cli: RunCli, launcher: Launcher, monkeypatch: pytest.MonkeyPatch
+    run_cli: RunCli, launcher: Launcher, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
-    (tmp_path / "alone").mkdir()
     with OpenAIServer(reply_to) as server:
-        assert run_cli(*options(server, tmp_path / "alone")).code == 0
+        here, asked = run_all(run_cli, server, tmp_path / "here", ["rag"])
+    log, there = tmp_path / "log", tmp_path / "there"
+    there.mkdir()
     with OpenAIServer(reply_to) as server:
-        run = launcher.start(tmp_path / "log", *options(server, tmp_path, "--workers", 2))
-        run.wait_until(lambda: len(server.requests) >= ASKED_BEFORE_THE_LOSS)
+        run = launcher.start(log, *options(server, there, ["rag"], "--workers", 2))
+        run.wait_until(lambda: len(server.requests) >= 4)
         run.signal(SIGINT)
         assert run.wait() == 130, run.said
-        before = len(server.requests)
-        assert before < 2 * QUESTIONS
-        code = launcher.run(tmp_path / "log", *options(server, tmp_path, "--workers", 3, "--resume"))
-        assert code == 0, run.said
-        assert len(server.requests) == 2 * QUESTIONS
-    assert without_where(results(tmp_path)) == without_where(results(tmp_path / "alone"))
+        assert len(server.requests) < 2 * QUESTIONS
+        assert launcher.run(log, *options(server, there, ["rag"], "--workers", 3, "--resume")) == 0, run.said
+        assert sorted(request.prompt for request in server.requests) == asked
+    assert without_where(results(there)) == here
+
+
+def test_a_worker_whose_extractor_is_refused_stops_the_run(run_cli: RunCli, tmp_path: Path) -> None:
+    def refuses_the_extractor(received: Received) -> Answer:
+        return failure(401, "no such key") if received.body["model"] == "reads" else reply_to(received)
+
+    with OpenAIServer(refuses_the_extractor) as server:
+        arguments = options(server, tmp_path, ["hybrid"], "--extractor", "openai/reads", "--workers", 2)
+        ran = run_cli(*arguments)
+    assert ran.code == 5 and "openai/reads" in ran.err and "Traceback" not in ran.err
 
 
 def test_two_workers_keep_their_namespaces_apart_on_one_server(tmp_path: Path, run_cli: RunCli) -> None:
@@ -184,16 +161,14 @@ def test_two_workers_keep_their_namespaces_apart_on_one_server(tmp_path: Path, r
     assert len(alone) == 6 and spread == alone
 
 
-def without_where(data: dict[str, object]) -> dict[str, object]:
-    """Results without the setting that says where memories were."""
-    run = data["run"]
-    assert isinstance(run, dict)
+def without_where(data: dict[str, Any]) -> dict[str, Any]:
+    """Results without the settings that say where memories were."""
     for name in ("cluster", "api_base", "workers", "given"):
-        del run["settings"][name]
+        del data["run"]["settings"][name]
     return data
 
 
-def test_ones_own_memory_and_tests_are_held_in_workers_and_filled_memories_are_kept(
+def test_workers_play_ones_own_memory_and_keep_filled_memories_and_tests_stay_here(
     run_cli: RunCli, tmp_path: Path, definitions: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes = tmp_path / "notes"
@@ -216,13 +191,71 @@ def test_ones_own_memory_and_tests_are_held_in_workers_and_filled_memories_are_k
     assert processes["observe"] == processes["recall"] == {os.getpid()}
     spread, processes = rows("spread", "--workers", 2, "--dataset", definitions)
     assert spread == alone
-    assert os.getpid() not in processes["observe"] | processes["recall"]
-    assert len(processes["observe"]) == 2
+    assert len(processes["observe"]) == 3 and os.getpid() in processes["observe"], "tests stay here"
 
     for folder, more in (("kept", ("--workers", 2)), ("kept alone", ())):
         reused, processes = rows(folder, *more)
         assert processes["load"] and "observe" not in processes
         assert reused["questions"] == [row for row in spread["questions"] if row["kind"] != "test"]
+
+
+SECRET = "correct-horse-battery"
+
+
+def test_no_key_and_no_password_travels_to_a_worker() -> None:
+    settings = Settings(
+        redis_url=f"redis://user:{SECRET}@127.0.0.1:6379/0",
+        qdrant_api_key=SECRET,
+        agent_token=SECRET,
+        api_base=f"http://user:{SECRET}@127.0.0.1:8000/v1",
+        keys={"replay.step": SECRET},
+    )
+    (conversation,) = load(["identity-01"])
+    work = Assignment(conversation, (), (), settings_for_workers(settings), "run", False, versions())
+    assert SECRET.encode() in pickle.dumps(settings) and SECRET.encode() not in pickle.dumps(work)
+
+
+def test_workers_share_the_rate_limits_of_the_run() -> None:
+    shared = settings_for_workers(Settings(rpm=100, tpm=1, concurrency=8), places=4)
+    assert (shared.rpm, shared.tpm, shared.concurrency) == (25, 1, 2)
+
+
+def test_a_worker_with_other_code_or_libraries_is_refused_by_name() -> None:
+    (conversation,) = load(["identity-01"])
+    settings = Settings(backend=("tests.stubs.noting_memory:Noting", "rag"))
+    name, _ = settings.backend
+    here = versions(settings.backend)
+    assert here[name] != versions(["none.such:Memory"])["none.such:Memory"]
+    expected = here | {"numpy": "1.0", name: "other"}
+    work = Assignment(conversation, settings.backend, (), settings, "run", False, expected)
+    with pytest.raises(UsageError, match=rf"other versions .*: numpy .*, not 1\.0; {name} .*, not other"):
+        play_elsewhere(work)
+    assert isinstance(check_worker(settings, work.versions), UsageError)
+
+
+def test_a_worker_that_cannot_reach_the_stores_says_so() -> None:
+    settings = replace(Settings(backend=("hybrid",)), redis_url="redis://127.0.0.1:1/0")
+    problem = check_worker(settings, versions())
+    assert isinstance(problem, MissingServerOrKeyError) and "127.0.0.1:1" in str(problem)
+
+
+@needs_dask
+def test_a_scheduler_that_does_not_answer_is_missing(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "SECONDS_TO_CONNECT", 1)
+    here = ("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3")
+    ran = run_cli(*here, "--cluster", "tcp://127.0.0.1:1")
+    assert ran.code == 4 and "no Dask scheduler answers at tcp://127.0.0.1:1" in ran.err
+
+
+def test_processes_that_cannot_be_started_are_missing(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("multiprocessing.spawn._python_exe", os.fsencode(tmp_path / "no-python"))
+    here = ("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3")
+    ran = run_cli(*here, "--workers", 2)
+    assert ran.code == 4 and "no process can be started for --workers" in ran.err
 
 
 _WITHOUT_DASK = """
@@ -254,10 +287,6 @@ def test_a_memory_that_only_this_process_has_is_refused(tmp_path: Path) -> None:
     [
         (("--cluster", "tcp://127.0.0.1:1", "--workers", "2"), "use one of them"),
         (("--cluster", "redis://host:1"), "expected tcp://host:8786, tls://host:8786 or local:N"),
-        (
-            ("--workers", "2", "--embedder", "litellm:openai/text-embedding-3-small"),
-            "calls a provider",
-        ),
         (("--cluster", "local:0"), "expected tcp://host:8786, tls://host:8786 or local:N"),
     ],
 )

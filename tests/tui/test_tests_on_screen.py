@@ -13,7 +13,8 @@ from textual.pilot import Pilot
 from memreplay.batch.recorded_run import RunPlan, run_recorded
 from memreplay.dataset_interfaces.sources import split_specs
 from memreplay.recording.goodai_import import import_goodai_run
-from memreplay.runtime.run_with_tests import RunWithTests, ShownTests, listed_tests
+from memreplay.runtime.run_with_tests import ShownTests, listed_tests, start
+from memreplay.runtime.work import Work
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen
@@ -163,8 +164,8 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
 
 async def recorded_batch(path: Path, folder: Path) -> None:
     _, sources = split_specs([str(small_definitions(folder, ("Colours",)))])
-    assembly = RunWithTests(read_settings(backend=("full_context", "closed_book")), path)
-    assert await run_recorded(assembly, [], sources, RunPlan(perceive=False, resume=False, retry_errors=False))
+    run = start(read_settings(backend=("full_context", "closed_book")), path, Work(sources=sources))
+    assert await run_recorded(run, RunPlan())
 
 
 async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Launch, tmp_path: Path) -> None:

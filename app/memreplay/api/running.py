@@ -1,7 +1,6 @@
-"""Runs without a screen: the one path from settings and datasets to a recorded run.
+"""Runs without a screen, from Python: settings and datasets as arguments, messages to a logger.
 
-``memreplay --batch`` and :func:`run` differ only in where their messages go and in how they are interrupted. The
-event loop is in a thread of its own, so that a caller with a running loop, such as a notebook, can wait for it.
+The event loop is in a thread of its own, so that a caller with a running loop, such as a notebook, can wait for it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 from threading import Thread
@@ -21,24 +20,15 @@ from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
 from memory_backends.base import BackendError
-from memory_backends.controls import CLOSED_BOOK, CONTROLS
 from memory_backends.plugins import hand_over
 from memreplay.api.recorded import RecordedRun, aopen_run
 from memreplay.batch.progress import BatchProgress, shown_progress
 from memreplay.batch.recorded_run import TERMINAL, Ending, RunPlan, Surroundings, run_recorded
-from memreplay.batch.selection import first_questions, sampled_questions
 from memreplay.conversations.models import Conversation
-from memreplay.conversations.registry import default_datasets, load
-from memreplay.conversations.validation_errors import SILENT, OnOpened
-from memreplay.dataset_interfaces.sources import TestSource, split_specs
-from memreplay.engine.remote.addresses import is_agent, refuse_unknown_backends
 from memreplay.errors import EXIT_STOPPED, MemreplayError, UsageError
-from memreplay.llm.catalogue import is_loopback
-from memreplay.llm.secrets import without_secrets
 from memreplay.paths import new_recording_path
-from memreplay.runtime.run_with_tests import RunWithTests
-from memreplay.runtime.test_streams import refuse_for_tests
-from memreplay.scoring.answer_key import AnswerKey, read_answer_key
+from memreplay.runtime.run_with_tests import start
+from memreplay.runtime.work import check_settings, work_of
 from memreplay.settings import Settings, read_settings
 
 T = TypeVar("T")
@@ -135,101 +125,6 @@ class IncompleteRunError(MemreplayError):
         self.recording = recording
 
 
-@dataclass(frozen=True)
-class Work:
-    """What a run asks: conversations with their questions, and tests."""
-
-    conversations: Sequence[Conversation]
-    sources: Sequence[TestSource]
-    answer_key: AnswerKey | None = None
-
-    @property
-    def has_recall_questions(self) -> bool:
-        return any(question.kind == "recall" for each in self.conversations for question in each.questions)
-
-
-def check_settings(settings: Settings) -> None:
-    """Raise UsageError for settings that contradict each other, or a memory that does not exist."""
-    if settings.limit and settings.sample:
-        raise UsageError("--limit and --sample both choose the questions; use one of them")
-    if settings.offline and not settings.cache:
-        raise UsageError("--offline takes replies from the cache; remove --no-cache")
-    for url in (settings.redis_url, settings.qdrant_url) if settings.offline else ():
-        if url is not None and not is_loopback(url):
-            raise UsageError(f"--offline uses no network, but {without_secrets(url)} needs one")
-    refuse_unknown_backends(settings.backend)
-
-
-def work_of(
-    settings: Settings,
-    datasets: Sequence[str | Conversation],
-    *,
-    evidence: Path | None = None,
-    answer_key: Path | None = None,
-    warn: Callable[[str], None],
-    on_opened: OnOpened = SILENT.on_opened,
-) -> Work:
-    """What the datasets ask, the shipped ones if none is named.
-
-    Raises:
-        MemreplayError: a dataset or the answer key is unusable, or there is nothing to ask.
-    """
-    given = [each for each in datasets if isinstance(each, Conversation)]
-    named = [each for each in datasets if isinstance(each, str)]
-    specs, sources = split_specs(tuple(named) if datasets else tuple(entry.id for entry in default_datasets()))
-    refuse_for_tests(settings, sources, [*specs, *(each.id for each in given)])
-    loaded = load(specs, evidence, warn, on_opened) if specs else iter(())
-    found = _chain(given, loaded)
-    if settings.sample is not None:
-        conversations = sampled_questions(found, settings.sample, settings.seed)
-    else:
-        conversations = list(first_questions(found, settings.limit))
-    if not sources and not any(conversation.questions for conversation in conversations):
-        raise UsageError("nothing to ask: the chosen datasets contain no questions")
-    key = read_answer_key(answer_key) if answer_key else None
-    if key is not None:
-        key.check(conversations)
-    return Work(conversations, sources, key)
-
-
-def _chain(given: Sequence[Conversation], loaded: Iterator[Conversation]) -> Iterator[Conversation]:
-    """The conversations in order, each id once."""
-    seen: set[str] = set()
-    for source in (given, loaded):
-        for conversation in source:
-            if conversation.id in seen:
-                raise UsageError(f"two conversations have the id {conversation.id!r}; expected unique ids")
-            seen.add(conversation.id)
-            yield conversation
-
-
-async def perform(
-    settings: Settings, work: Work, recording: Path, plan: RunPlan, around: Surroundings = TERMINAL
-) -> tuple[Ending, str | None]:
-    """Run and record; how that ended, and the run's id. The embedder is released when it returns.
-
-    Raises:
-        MemreplayError: a server, a key or the recording is unusable; nothing was asked.
-    """
-
-    def warn(sentence: str) -> None:
-        around.say(f"warning: {sentence}")
-
-    baselines = implicit_baselines(settings.backend) if work.conversations else ()
-    run = RunWithTests(settings, recording, implicit_baselines=baselines, warn=warn)
-    ending = await run_recorded(run, work.conversations, work.sources, plan, around)
-    return ending, run.recorder.run_id if run.recorder is not None else None
-
-
-def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
-    """Every memory is compared with the closed book: without it a right answer may be a guess.
-
-    Not for an agent: no model of ours knows what it would say without its memory.
-    """
-    memories = [name for name in backends if name not in CONTROLS and not is_agent(name)]
-    return (CLOSED_BOOK,) if memories and CLOSED_BOOK not in backends else ()
-
-
 async def arun(
     datasets: Sequence[str | Path | Conversation] | str | Path | Conversation = (),
     backends: Sequence[object] | str = (),
@@ -275,7 +170,7 @@ async def arun(
     specs = [datasets] if isinstance(datasets, str | Path | Conversation) else datasets
     plan = RunPlan(perceive, resume, retry_errors)
 
-    async def do() -> tuple[Ending, str | None]:
+    async def do() -> tuple[Ending, str]:
         work = work_of(
             read,
             [str(each) if isinstance(each, Path) else each for each in specs],
@@ -283,7 +178,9 @@ async def arun(
             answer_key=Path(answer_key) if answer_key is not None else None,
             warn=_LOG.warning,
         )
-        return await perform(read, work, path, plan, around)
+        run = start(read, path, work, warn=lambda sentence: around.say(f"warning: {sentence}"))
+        ending = await run_recorded(run, plan, around)
+        return ending, run.run_id
 
     with BackgroundLoop() as loop:
         ending, run_id = await loop.acall(do())

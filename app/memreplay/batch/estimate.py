@@ -16,15 +16,14 @@ from rich.table import Table
 from rich.text import Text
 
 from memory_backends.base import BackendError, MemoryBackend, Recall
-from memory_backends.registry import texts_to_embed, works_elsewhere
-from memreplay.batch.embedding_ahead import TEXTS_PER_CALL, questions_to_embed
-from memreplay.batch.selection import AskPlan, chosen_tests
-from memreplay.conversations.models import Conversation, exchanges_of
+from memory_backends.registry import works_elsewhere
+from memreplay.conversations.models import Conversation
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.dynamic import DynamicExample
 from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.answers import AnswerJudge, grade, is_for_a_judge
-from memreplay.engine.events import BackendFailed, ReplayEvent
+from memreplay.engine.events import BackendFailed, ReplayEvent, TurnPlayed
+from memreplay.engine.play import EmbeddingAhead, play
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.errors import UsageError
@@ -38,8 +37,8 @@ from memreplay.runtime.changes import Change, Selection, WrongAnswers, changes_o
 from memreplay.runtime.counting import WRITER, Counting, unknown_reply
 from memreplay.runtime.models import Judge
 from memreplay.runtime.run import Run
-from memreplay.runtime.run_with_tests import RunWithTests
-from memreplay.runtime.test_streams import streams_of
+from memreplay.runtime.run_with_tests import RunWithTests, streams_of
+from memreplay.runtime.work import chosen_tests
 from memreplay.scoring.verdicts import INTERVENTIONS
 from memreplay.terminal import say
 from memreplay.timeline.timeline import Timeline
@@ -88,40 +87,47 @@ class _Failures:
         return [f"{name} cannot be estimated: {why}" for name, why in self._why.items()]
 
 
-async def estimate_run(
-    run: Run,
-    counting: Counting,
-    conversations: Sequence[Conversation],
-    asking: AskPlan,
-    *,
-    perceive: bool = False,
-    why: bool = False,
-) -> Estimates:
-    """What a run would take; ``run`` is one with this ``counting``.
+async def estimate(run: RunWithTests, *, perceive: bool = False, why: bool = False) -> Estimates:
+    """Return what a run that ``estimates`` would take, either of conversations or of tests. It is over afterwards.
 
     With ``why``, as many calls more as if each answer that is not known to be right were wrong.
+
+    Raises:
+        UsageError: a model would have to write tests first, or a dataset's code fails.
     """
-    estimating = _Estimating(run, counting, asking, perceive=perceive, why=why)
-    for number, conversation in enumerate(conversations, start=1):
-        await estimating.add(conversation, f"conversation {number} of {len(conversations)}")
-    return estimating.result()
+    assert run.counting is not None
+    try:
+        if run.work.sources:
+            return await _estimate_tests(run, run.counting)
+        return await _Estimating(run, run.counting, perceive=perceive, why=why).all()
+    finally:
+        await run.finish("interrupted")
 
 
 class _Estimating:
     """The estimate of a run, one conversation after another."""
 
-    def __init__(self, run: Run, counting: Counting, asking: AskPlan, *, perceive: bool, why: bool) -> None:
-        self._run, self._counting, self._asking = run, counting, asking
+    def __init__(self, run: Run, counting: Counting, *, perceive: bool, why: bool) -> None:
+        self._run, self._counting, self._asking = run, counting, run.asking()
         self._perceive, self._why = perceive, why
         self._lines, self._failures = OccasionalLines(), _Failures()
-        backends = (*asking.backends, *asking.baselines)
-        self._rows = {
-            (name, each): Estimate() for name in backends for each in models_asked_of(name, asking.models)
-        }
+        backends = (*self._asking.backends, *self._asking.baselines)
+        self._rows = {(name, each): Estimate() for name in backends for each in models_asked_of(name, run.models)}
         self._absent = [name for name in backends if is_agent(name) or works_elsewhere(name)]
         self._present = [name for name in backends if name not in self._absent]
 
-    async def add(self, conversation: Conversation, where: str) -> None:
+    async def all(self) -> Estimates:
+        """Estimate all conversations."""
+        conversations = self._run.work.conversations
+        ahead = EmbeddingAhead(conversations, self._present, self._run.embed, filled=self._run.filled_before)
+        try:
+            for number, conversation in enumerate(conversations, start=1):
+                await self._add(conversation, ahead, f"conversation {number} of {len(conversations)}")
+        finally:
+            await ahead.end()
+        return self._result()
+
+    async def _add(self, conversation: Conversation, ahead: EmbeddingAhead, where: str) -> None:
         """Play a conversation, and ask its questions. ``where`` says which one it is."""
         memories = self._run.backends_for(conversation, self._present)
         timeline = Timeline(conversation)
@@ -129,12 +135,12 @@ class _Estimating:
         def keep(event: ReplayEvent) -> None:
             timeline.append(event)
             self._failures.note(event)
+            if isinstance(event, TurnPlayed):
+                self._lines.say(f"{where}, turn {event.turn} of {len(conversation.turns)}")
 
-        session = self._run.rehearsal(conversation, memories, keep, perceive=self._perceive)
-        await self._embed(conversation, where)
-        await session.open()
-        while await session.step():
-            self._lines.say(f"{where}, turn {session.position} of {len(conversation.turns)}")
+        session = self._run.unrecorded_session(conversation, memories, keep, perceive=self._perceive)
+        # A memory that stand-ins wrote is not kept.
+        await play(session, lambda stretch: ahead.of(conversation, stretch), lambda: False)
         asks = self._asking.asks_of(conversation)
         for place, ask in enumerate(asks, start=1):
             await self._ask(session, ask)
@@ -142,14 +148,6 @@ class _Estimating:
         if self._why:
             await self._ask_why(timeline, memories)
         await session.close("resolved")
-
-    async def _embed(self, conversation: Conversation, where: str) -> None:
-        filled = self._run.filled_before(conversation)
-        empty = [name for name in self._present if name not in filled]
-        texts = texts_to_embed(empty, exchanges_of(conversation)) + questions_to_embed(conversation, empty)
-        for first in range(0, len(texts), TEXTS_PER_CALL):
-            await self._run.embed(texts[first : first + TEXTS_PER_CALL])
-            self._lines.say(f"{where}, text {first + TEXTS_PER_CALL} of {len(texts)} to embed")
 
     async def _ask(self, session: ReplaySession, ask: Ask) -> None:
         row = self._rows[ask.backend, ask.model]
@@ -179,7 +177,7 @@ class _Estimating:
             for change in changes:
                 await estimate_change(change, self._counting.reader, self._run.answer_judge)
 
-    def result(self) -> Estimates:
+    def _result(self) -> Estimates:
         """All rows; those of memories that failed say so."""
         present = {key: row for key, row in self._rows.items() if key[0] not in self._absent}
         rows = self._rows | self._counting.finished(present)
@@ -260,12 +258,9 @@ def _short_reply(request: AnswerRequest, key: str) -> Reply:
     return Reply(text=_SHORT_REPLY, usage=TokenUsage(completion=token_counter(request.model)(_SHORT_REPLY)))
 
 
-async def estimate_tests(run: RunWithTests, counting: Counting, sources: Sequence[TestSource]) -> Estimates:
-    """What tests would take, their judge included; ``run`` is one with this ``counting``.
-
-    Raises:
-        UsageError: a model would have to write tests first, or a dataset's code fails.
-    """
+async def _estimate_tests(run: RunWithTests, counting: Counting) -> Estimates:
+    """Return what tests would take, their judge included."""
+    sources = run.work.sources
     settings = run.settings
     agent, judging = counting.model(_short_reply), counting.model(not_asked)
     judge = Judge(settings.judge, judging, settings.api_base) if settings.judge else None

@@ -32,7 +32,6 @@ from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.numbers import dollars
 from memreplay.rich_console import terminal_console
-from memreplay.runtime.workers import WorkerStatus
 from memreplay.scoring.rows import outcome_of_test
 from memreplay.scoring.statistics import wilson_interval
 
@@ -188,8 +187,8 @@ class BatchProgress:
     def waiting(self, sentence: str) -> None:
         """What the run waits for, about once a second; empty while replies arrive."""
 
-    def at_work(self, workers: Sequence[WorkerStatus]) -> None:
-        """What the workers are doing, about once a second; none where memories are in this process."""
+    def at_work(self, workers: str, conversations: Mapping[str, float]) -> None:
+        """The conversations that workers are playing, and for how many seconds, about once a second."""
 
     @property
     def overall(self) -> Tally:
@@ -246,10 +245,10 @@ class PlainProgress(BatchProgress):
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         self._print(_ingested(conversation, seconds, kept))
 
-    def at_work(self, workers: Sequence[WorkerStatus]) -> None:
-        if workers and monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
+    def at_work(self, workers: str, conversations: Mapping[str, float]) -> None:
+        if conversations and monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
             self._last = monotonic()
-            self._print(f"{self._line()}; {len(workers)} workers: " + "; ".join(map(_worker_line, workers)))
+            self._print(f"{self._line()}; {_at_work(workers, conversations)}")
 
     def _on_answer(self) -> None:
         all_done = all(tally.done >= tally.total for tally in self.tallies.values())
@@ -275,8 +274,7 @@ class TableProgress(BatchProgress):
 
     def __init__(self, totals: Mapping[tuple[str, str], int]) -> None:
         super().__init__(totals)
-        self._note = self._waits_for = ""
-        self._workers: Sequence[WorkerStatus] = ()
+        self._note = self._waits_for = self._at_work = ""
 
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
         self._note = _ingested(conversation, seconds, kept)
@@ -284,8 +282,8 @@ class TableProgress(BatchProgress):
     def waiting(self, sentence: str) -> None:
         self._waits_for = sentence
 
-    def at_work(self, workers: Sequence[WorkerStatus]) -> None:
-        self._workers = workers
+    def at_work(self, workers: str, conversations: Mapping[str, float]) -> None:
+        self._at_work = _at_work(workers, conversations)
 
     def __rich__(self) -> RenderableType:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -302,7 +300,7 @@ class TableProgress(BatchProgress):
                 f"{tally.rate(self.seconds):.1f}/s",
                 self.time_left(tally),
             )
-        lines = [*map(_worker_line, self._workers), self._note, self._waits_for]
+        lines = [self._at_work, self._note, self._waits_for]
         return Group(table, *map(Text, lines))
 
 
@@ -323,15 +321,16 @@ def _ask(event: AskEvent) -> tuple[str, str, str, int]:
     return event.backend, event.model, f"{event.conversation}/{event.question_id}", event.repeat
 
 
-_MOST_MEMORIES_SHOWN = 3
+_MOST_SHOWN = 8
 
 
-def _worker_line(worker: WorkerStatus) -> str:
-    """A worker with the memories that it has held for longest, and since when."""
-    shown = [f"{name} {duration(seconds)}" for name, seconds in worker.memories[:_MOST_MEMORIES_SHOWN]]
-    more = len(worker.memories) - len(shown)
-    held = ", ".join(shown) + (f" and {more} more" if more else "") if shown else "idle"
-    return f"{worker.address} {held}"
+def _at_work(workers: str, conversations: Mapping[str, float]) -> str:
+    """The workers with the conversations that they have played for longest, and since when."""
+    longest = sorted(conversations.items(), key=lambda each: -each[1])
+    shown = [f"{name} {duration(seconds)}" for name, seconds in longest[:_MOST_SHOWN]]
+    more = len(longest) - len(shown)
+    played = ", ".join(shown) + (f" and {more} more" if more else "") if shown else "idle"
+    return f"{workers}: {played}"
 
 
 def _ingested(conversation: str, seconds: float, kept: Sequence[str]) -> str:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from memreplay.batch.progress import BatchProgress, shown_progress
 from memreplay.batch.runner import BatchRunner
-from memreplay.batch.selection import AskPlan
 from memreplay.batch.tests_runner import TestsRunner
-from memreplay.conversations.models import Conversation
-from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.errors import MissingServerOrKeyError, RecordingError
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.numbers import counted
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
+from memreplay.runtime.elsewhere import Elsewhere, workers_of
 from memreplay.runtime.run import Run, content_digest
 from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.signals import two_step_interrupt
@@ -70,14 +68,8 @@ def to_continue(ending: Ending, recording: Path) -> str:
     )
 
 
-async def run_recorded(
-    run: RunWithTests,
-    conversations: Sequence[Conversation],
-    sources: Sequence[TestSource],
-    plan: RunPlan,
-    around: Surroundings = TERMINAL,
-) -> Ending:
-    """Run and record. A run that is not complete can be resumed.
+async def run_recorded(run: RunWithTests, plan: RunPlan, around: Surroundings = TERMINAL) -> Ending:
+    """Do the work of a run, and record it. A run that is not complete can be resumed.
 
     Raises:
         MemreplayError: a server, a key or the recording is unusable; nothing was asked.
@@ -85,11 +77,11 @@ async def run_recorded(
     ending: Ending = "interrupted"
     try:
         await run.check()
-        tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
+        tests = TestsRunner(run, retry_errors=plan.retry_errors)
         await _prepare(tests, around)
-        async with run.with_workers(conversations, tests.conversations):
-            _begin(run, conversations, tests, plan, around)
-            ending = await _play(run, conversations, tests, plan, around)
+        async with workers_of(run.settings) if run.work.conversations else nullcontext() as elsewhere:
+            _begin(run, tests, plan, around)
+            ending = await _play(run, tests, plan, around, elsewhere)
     finally:
         ending = await _finish(run, ending, around)
     return ending
@@ -102,16 +94,15 @@ async def _prepare(tests: TestsRunner, around: Surroundings) -> None:
         raise MissingServerOrKeyError(f"the model cannot write the tests: {error}") from None
 
 
-def _begin(
-    run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan, around: Surroundings
-) -> None:
+def _begin(run: Run, tests: TestsRunner, plan: RunPlan, around: Surroundings) -> None:
+    conversations, sources = run.work.conversations, run.work.sources
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
-    digests |= {source.name: source.digest() for source in tests.sources}
+    digests |= {source.name: source.digest() for source in sources}
     datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
-    datasets += [source.name for source in tests.sources]
+    datasets += [source.name for source in sources]
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
     run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
-    if tests.sources:
+    if sources:
         around.say(f"running {counted(tests.totals.total(), 'test')}, counted over all memories")
     if not conversations:
         return
@@ -124,24 +115,16 @@ def _begin(
 
 
 async def _play(
-    run: Run, conversations: Sequence[Conversation], tests: TestsRunner, plan: RunPlan, around: Surroundings
+    run: Run, tests: TestsRunner, plan: RunPlan, around: Surroundings, elsewhere: Elsewhere | None
 ) -> Ending:
-    asking = AskPlan(
-        backends=run.backend_names,
-        baselines=run.implicit_baselines,
-        models=run.models,
-        repeats=run.settings.repeats,
-        retry_errors=plan.retry_errors,
-    )
-    totals = Counter(
-        (ask.backend, ask.model) for conversation in conversations for ask in asking.asks_of(conversation)
-    )
+    asking = run.asking(retry_errors=plan.retry_errors)
+    totals = Counter((ask.backend, ask.model) for each in run.work.conversations for ask in asking.asks_of(each))
     totals += tests.totals
     task = asyncio.current_task()
     assert task is not None
     interrupted = stopped_now = False
     with around.progress(totals) as progress:
-        runner = BatchRunner(run, progress, asking, perceive=plan.perceive)
+        runner = BatchRunner(run, progress, asking, perceive=plan.perceive, elsewhere=elsewhere)
 
         def finish_calls() -> None:
             nonlocal interrupted
@@ -158,9 +141,9 @@ async def _play(
 
         try:
             with around.interrupts(finish_calls, stop_now, to_continue("interrupted", run.recording_path)):
-                watch = asyncio.create_task(_watch(run, progress))
+                watch = asyncio.create_task(_watch(run, progress, elsewhere))
                 try:
-                    await _run_all(runner, conversations, tests, progress)
+                    await _run_all(runner, tests, progress)
                 finally:
                     watch.cancel()
         except asyncio.CancelledError:
@@ -192,23 +175,22 @@ async def _play(
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
-async def _watch(run: Run, progress: BatchProgress) -> None:
+async def _watch(run: Run, progress: BatchProgress, elsewhere: Elsewhere | None) -> None:
     """Say what the run waits for, and put what was asked on disk: after a crash it is known what was under way."""
     while True:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
         progress.waiting(run.rate_limiters.silence())
-        progress.at_work(run.workers_at_work())
+        if elsewhere is not None:
+            progress.at_work(f"{elsewhere.places} {elsewhere.where}", elsewhere.at_work())
         if run.recorder is not None:
             with suppress(RecordingError):  # the run itself meets it at its next write
                 run.recorder.flush()
 
 
-async def _run_all(
-    runner: BatchRunner, conversations: Sequence[Conversation], tests: TestsRunner, progress: BatchProgress
-) -> None:
+async def _run_all(runner: BatchRunner, tests: TestsRunner, progress: BatchProgress) -> None:
     """Of several errors at once, raise the first."""
     try:
-        await runner.run(conversations)
+        await runner.run()
         await tests.run(progress)
     except BaseExceptionGroup as group:
         error: BaseException = group

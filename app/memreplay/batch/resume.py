@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from memreplay.batch.selection import AskPlan
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import graded_again, is_for_a_judge, score_answer
 from memreplay.engine.events import (
@@ -20,6 +19,7 @@ from memreplay.engine.session import Ask
 from memreplay.grading.failures import is_grading_failure
 from memreplay.llm.judging import read_again
 from memreplay.recording.writer import RunRecorder
+from memreplay.runtime.work import AskPlan
 from memreplay.timeline.timeline import Answer, Timeline
 
 

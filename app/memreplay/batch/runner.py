@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from time import monotonic
 
-from memreplay.batch.embedding_ahead import (
-    TEXTS_PER_CALL,
-    TURNS_PER_STRETCH,
-    EmbeddingAhead,
-    questions_to_embed,
-    stretches_of,
-)
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.resume import RemainingWork, Ungraded, remaining_work
-from memreplay.batch.selection import AskPlan
 from memreplay.conversations.models import Conversation
 from memreplay.engine.answers import grade
+from memreplay.engine.play import EmbeddingAhead, Played, play
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.rate_limiter import Gate, ModelUnavailableError, StoppedError
+from memreplay.runtime.elsewhere import Elsewhere
 from memreplay.runtime.run import Run
-
-EmbedAhead = Callable[[int], Awaitable[None]]
-"""Embeds the texts of a stretch of a conversation, by its 0-based number."""
+from memreplay.runtime.work import AskPlan
 
 _ASKS_PER_CALL = 2
 """Asks started per parallel call: while one waits for the model, memory is read for the next."""
@@ -39,12 +30,22 @@ _MOST_CONVERSATIONS = 32
 class BatchRunner:
     """Plays the conversations of a run that has begun.
 
-    They are ingested one by one, in order, and ahead of the asking, so that no model waits for an embedder.
-    Without ``perceive`` the read path of ordinary turns is skipped, except for backends whose answers depend on it.
+    They are ingested one by one, in order, and ahead of the asking, so that no model waits for an embedder; with
+    workers ``elsewhere``, as many at a time as these have places. Without ``perceive`` the read path of ordinary
+    turns is skipped, except for backends whose answers depend on it.
     """
 
-    def __init__(self, run: Run, progress: BatchProgress, asking: AskPlan, *, perceive: bool) -> None:
+    def __init__(
+        self,
+        run: Run,
+        progress: BatchProgress,
+        asking: AskPlan,
+        *,
+        perceive: bool,
+        elsewhere: Elsewhere | None = None,
+    ) -> None:
         assert run.recorder is not None
+        self._elsewhere = elsewhere
         self._run, self._progress, self._recorder = run, progress, run.recorder
         self._asking, self._perceive = asking, perceive
         self._lanes = {name: self._lane(name) for name in asking.answerers}
@@ -60,7 +61,7 @@ class BatchRunner:
         self.asked_again = 0
         """Questions whose replies were lost with an earlier attempt at this run."""
 
-    async def run(self, conversations: Sequence[Conversation]) -> None:
+    async def run(self) -> None:
         """Do all remaining work, or finish what was started before :meth:`stop`.
 
         Questions to a model that is given up stay unanswered; other models continue.
@@ -68,9 +69,11 @@ class BatchRunner:
         Raises:
             RecordingError: the recording cannot be written.
         """
-        backends = self._asking.backends
+        # Workers embed what they ingest.
+        conversations = self._run.work.conversations
+        embedded = conversations if self._elsewhere is None else ()
         self._ahead = EmbeddingAhead(
-            conversations, backends, self._run.embed, self._will_be_ingested, self._filled_before
+            embedded, self._asking.backends, self._run.embed, self._will_be_ingested, self._filled_before
         )
         try:
             async with asyncio.TaskGroup() as group:
@@ -79,7 +82,7 @@ class BatchRunner:
                     if self.stopping or not self._usable_answerers():
                         return
                     await self._start(conversation, group)
-                    await self._wait_until(lambda: self._ingesting < self._run.places)
+                    await self._wait_until(lambda: self._ingesting < self._places)
         finally:
             await self._ahead.end()
 
@@ -91,7 +94,13 @@ class BatchRunner:
             lane.close()
         if self._ahead is not None:
             self._ahead.stop()
+        if self._elsewhere is not None:
+            self._elsewhere.stop()
         self._progressed.set()
+
+    @property
+    def _places(self) -> int:
+        return 1 if self._elsewhere is None else self._elsewhere.places
 
     def _will_be_ingested(self, conversation: Conversation) -> bool:
         self._work[conversation.id] = self._remaining(conversation)
@@ -113,21 +122,27 @@ class BatchRunner:
             group.create_task(self._grade(one))
         if not work.backends and not work.asks:
             return
-        session = self._run.start_session(
-            conversation,
-            self._progress.observe,
-            backends=(*work.backends, *self._asking.baselines),
-            perceive=self._perceive,
-        )
         self._open += 1
         if work.asks:
             self._unstarted[conversation.id] = Counter(_answerer_of(ask) for ask in work.asks)
         self._ingesting += 1
-        group.create_task(self._play(conversation, session, work))
+        group.create_task(self._play(conversation, work))
 
-    async def _play(self, conversation: Conversation, session: ReplaySession, work: RemainingWork) -> None:
+    async def _play(self, conversation: Conversation, work: RemainingWork) -> None:
+        session: ReplaySession | None = None
+        started = monotonic()
         try:
-            await self._ingest(conversation, session, work.backends)
+            played = await self._played_elsewhere(conversation, work)
+            session = self._run.start_session(
+                conversation,
+                self._progress.observe,
+                backends=(*work.backends, *self._asking.baselines),
+                perceive=self._perceive,
+                played=played,
+            )
+            await self._ingest(conversation, session, played)
+            if session.finished:
+                self._progress.ingested(conversation.id, monotonic() - started, [*session.kept_until])
         except StoppedError as error:
             # The extractor, the embedder or an agent is given up: no conversation can be ingested without it.
             self._give_up(_INGESTION, error)
@@ -135,57 +150,47 @@ class BatchRunner:
         finally:
             self._ingesting -= 1
             self._progressed.set()
-        await self._question(session, work.asks)
+        if session is not None:
+            await self._question(session, work.asks)
+        self._open -= 1
+        self._progressed.set()
 
-    async def _ingest(self, conversation: Conversation, session: ReplaySession, backends: Sequence[str]) -> None:
-        started = monotonic()
-        embed_ahead = self._on_worker(conversation, backends) if self._run.has_workers else self._here(conversation)
-        await embed_ahead(0)
-        if self.stopping:
-            return
-        await session.open()
-        while not self.stopping:
-            began = monotonic()
-            if not await session.step():
-                break
-            await _process_replies(monotonic() - began)
-            if session.position % TURNS_PER_STRETCH == 0 and not session.finished:
-                await embed_ahead(session.position // TURNS_PER_STRETCH)
-        await session.keep()
-        if session.finished:
-            self._progress.ingested(conversation.id, monotonic() - started, session.kept)
+    async def _played_elsewhere(self, conversation: Conversation, work: RemainingWork) -> Played | None:
+        """What workers did with a conversation, if there are any and they have memories to fill."""
+        if self._elsewhere is None or not self._elsewhere.plays(work.backends):
+            return None
+        played = await self._elsewhere.play(
+            self._run, conversation, work.backends, work.asks, perceive=self._perceive
+        )
+        for sentence in played.warnings:
+            self._run.warn(sentence)
+        return played
 
-    def _here(self, conversation: Conversation) -> EmbedAhead:
+    async def _ingest(self, conversation: Conversation, session: ReplaySession, played: Played | None) -> None:
+        """Raises StoppedError if a model that a memory needs is given up, here or elsewhere."""
         assert self._ahead is not None
-        return partial(self._ahead.of, conversation)
+        ahead = self._ahead
 
-    def _on_worker(self, conversation: Conversation, backends: Sequence[str]) -> EmbedAhead:
-        filled = self._filled_before(conversation)
-        empty = [name for name in backends if name not in filled]
-        stretches = stretches_of(conversation)
+        def stopping() -> bool:
+            if played is None:
+                return self.stopping
+            # What workers did is recorded, also of a run that stops.
+            return session.position >= played.position and not session.finished
 
-        async def embed_ahead(number: int) -> None:
-            texts = await self._run.texts_on_worker(conversation, stretches[number], empty)
-            if number == len(stretches) - 1:
-                texts += questions_to_embed(conversation, empty)
-            for first in range(0, len(texts), TEXTS_PER_CALL):
-                if not self.stopping:
-                    await self._run.embed_on_worker(conversation, texts[first : first + TEXTS_PER_CALL])
-
-        return embed_ahead
+        await play(session, lambda number: ahead.of(conversation, number), stopping)
+        await session.keep()
+        if played is not None and played.stopped is not None:
+            raise played.stopped
 
     async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
         asked = 0
         if session.finished:
-            session.expect(asks)
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self._ask(session, ask)) for ask in asks]
             asked = sum(task.result() for task in tasks)
         complete = session.finished and asked == len(asks)
         if complete or session.position:
             await session.close("resolved" if complete else "cancelled")
-        self._open -= 1
-        self._progressed.set()
 
     async def _grade(self, ungraded: Ungraded) -> None:
         """Let the judge grade a reply that is recorded already."""
@@ -247,7 +252,7 @@ class BatchRunner:
             return False
         asked, waiting = self._usable_answerers(), sum(self._unstarted.values(), Counter[str]())
         whole = sum(any(left[name] for name in asked) for left in self._unstarted.values())
-        return whole < self._run.places + 1 or any(
+        return whole < self._places + 1 or any(
             waiting[name] < self._run.rate_limiters.of(name).concurrency for name in asked
         )
 
@@ -259,21 +264,6 @@ class BatchRunner:
 
 _INGESTION = "memory"
 """Stands for what memories call themselves, among the models that are given up."""
-
-_ROUNDS_PER_REPLY = 24
-"""Rounds of the event loop from the arrival of a reply until it is on disk.
-
-An estimate, not a measurement. A reply that needs more rounds is stored when ingestion next gives way."""
-
-
-_SHORT_STEP = 0.002
-"""Seconds. After so short a step one round is enough: the next ones bring the reply to the disk."""
-
-
-async def _process_replies(seconds: float) -> None:
-    """Embedded stores never yield to the event loop: let replies that arrived meanwhile reach the disk."""
-    for _ in range(1 if seconds < _SHORT_STEP else _ROUNDS_PER_REPLY):
-        await asyncio.sleep(0)
 
 
 def _answerer_of(ask: Ask) -> str:

@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from memreplay.batch.progress import BatchProgress
-from memreplay.batch.selection import chosen_tests
-from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, ReplayEvent
 from memreplay.engine.known_replies import KnownReplies, failed_replies
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.recording.run_rows import PaidByTests
-from memreplay.runtime.run_with_tests import RunWithTests
-from memreplay.runtime.test_streams import TestStream, streams_of
+from memreplay.runtime.run_with_tests import RunWithTests, TestStream, streams_of
+from memreplay.runtime.work import chosen_tests
 from memreplay.scoring.rows import TEST_KINDS
 
 STREAMS_AT_ONCE = 4
@@ -27,8 +25,8 @@ class TestsRunner:
 
     __test__ = False
 
-    def __init__(self, run: RunWithTests, sources: Sequence[TestSource], *, retry_errors: bool = False) -> None:
-        self._run, self.sources, self._retry_errors = run, sources, retry_errors
+    def __init__(self, run: RunWithTests, *, retry_errors: bool = False) -> None:
+        self._run, self._retry_errors = run, retry_errors
         self.totals: Counter[tuple[str, str]] = Counter()
         """Number of tests by memory and model."""
         self._streams: list[TestStream] = []
@@ -41,19 +39,14 @@ class TestsRunner:
         Raises:
             MemreplayError: they cannot be created.
         """
-        made = [await self._run.made(source) for source in self.sources]
-        for source, benchmark in zip(self.sources, chosen_tests(made, self._run.settings), strict=True):
+        made = [await self._run.made(source) for source in self._run.work.sources]
+        for source, benchmark in zip(self._run.work.sources, chosen_tests(made, self._run.settings), strict=True):
             for note in benchmark.notes:
                 report(note)
             streams = streams_of(source, benchmark, self._run.settings) if benchmark.tests else []
             for stream in streams:
                 self.totals[stream.backend, stream.model] += len(stream.test_ids or ())
             self._streams += streams
-
-    @property
-    def conversations(self) -> int:
-        """Number of conversations that the tests make."""
-        return len(self._streams)
 
     def stop(self) -> None:
         """Stop after the current messages; the run can be resumed."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memreplay.api.outputs import check_report_outputs
-from memreplay.api.running import Work, check_settings, implicit_baselines, perform, work_of
-from memreplay.batch.estimate import Estimates, estimate_run, estimate_tests, print_estimate
-from memreplay.batch.recorded_run import RunPlan, to_continue
-from memreplay.batch.selection import AskPlan
+from memreplay.batch.estimate import Estimates, estimate, print_estimate
+from memreplay.batch.recorded_run import Ending, RunPlan, run_recorded, to_continue
 from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.cli.report import default_output, write_report
@@ -27,8 +24,8 @@ from memreplay.errors import (
 )
 from memreplay.paths import new_recording_path
 from memreplay.runtime.changes import Selection
-from memreplay.runtime.counting import Counting
-from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.run_with_tests import start
+from memreplay.runtime.work import Work, check_settings, work_of
 from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
 from memreplay.settings import Settings
@@ -118,7 +115,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
         _warn("--judge: no effect on multiple-choice questions, which need no judge")
     if options.estimate:
         return _estimate(settings, work, options)
-    ending, run_id = asyncio.run(perform(settings, work, recording, options.plan))
+    ending, run_id = asyncio.run(_play(settings, work, recording, options.plan))
     if ending != "complete":
         say(to_continue(ending, recording))
         return exit_code_of(ending)
@@ -136,39 +133,25 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     return _exit_code(results, options.fail_under)
 
 
+async def _play(settings: Settings, work: Work, recording: Path, plan: RunPlan) -> tuple[Ending, str]:
+    """How the run ended, and its id. The embedder is released when it returns."""
+    run = start(settings, recording, work, warn=_warn)
+    ending = await run_recorded(run, plan)
+    return ending, run.run_id
+
+
 def _estimate(settings: Settings, work: Work, options: BatchOptions) -> int:
-    """Print what a run would take. It is played on embedded stores, so that servers stay unchanged."""
-    embedded = replace(settings, redis_url=None, qdrant_url=None)
+    """Print what a run would take."""
 
-    async def estimate_conversations() -> Estimates:
-        baselines = implicit_baselines(settings.backend)
-        asking = AskPlan(settings.backend, baselines, settings.model, settings.repeats, retry_errors=False)
-        async with _estimating(embedded, baselines) as (run, counting):
-            perceive, why = options.plan.perceive, options.why
-            return await estimate_run(run, counting, work.conversations, asking, perceive=perceive, why=why)
-
-    async def estimate_sources() -> Estimates:
-        async with _estimating(embedded) as (run, counting):
-            return await estimate_tests(run, counting, work.sources)
+    async def estimated(part: Work) -> Estimates:
+        run = start(settings, new_recording_path(), part, estimates=True, warn=_warn)
+        return await estimate(run, perceive=options.plan.perceive, why=options.why)
 
     if work.conversations:
-        print_estimate(asyncio.run(estimate_conversations()))
+        print_estimate(asyncio.run(estimated(replace(work, sources=()))))
     if work.sources:
-        print_estimate(asyncio.run(estimate_sources()), "tests")
+        print_estimate(asyncio.run(estimated(replace(work, conversations=()))), "tests")
     return EXIT_DONE
-
-
-@asynccontextmanager
-async def _estimating(
-    settings: Settings, baselines: tuple[str, ...] = ()
-) -> AsyncIterator[tuple[RunWithTests, Counting]]:
-    """A run that makes no call, and what counts its calls."""
-    counting = Counting(settings)
-    run = RunWithTests(settings, new_recording_path(), implicit_baselines=baselines, warn=_warn, counting=counting)
-    try:
-        yield run, counting
-    finally:
-        await run.finish("interrupted")
 
 
 def _exit_code(results: Results, fail_under: float | None) -> int:

@@ -101,7 +101,7 @@ def fork(
         plan = RunPlan(
             perceive=made.perceives, resume=before is not None, retry_errors=before is not None, to_retry=""
         )
-        ending = asyncio.run(run_recorded(branch_run, [made.conversation], [], plan))
+        ending = asyncio.run(run_recorded(branch_run, plan))
         if ending != "complete":
             say(f"{ending}; everything finished so far is saved. To continue, run the same command again")
             raise typer.Exit(exit_code_of(ending))

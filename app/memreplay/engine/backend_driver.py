@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from time import perf_counter
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
 from memory_backends.editing import Editable, StoreEdit
@@ -19,12 +19,15 @@ from memreplay.engine.events import (
     ConversationClosed,
     ConversationOpened,
     EventSink,
+    FactsExtracted,
+    ModelCalled,
     Observed,
     Perceived,
+    PromotionDecided,
     ReplayEvent,
+    StoreOperated,
     event_of,
 )
-from memreplay.engine.keeping import Keeper, KeptIngestion, KeptMemoryError, of_ingesting
 from memreplay.llm.rate_limiter import StoppedError
 
 T = TypeVar("T")
@@ -32,20 +35,52 @@ T = TypeVar("T")
 _INCOMPLETE_AFTER: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
 
 
+_OF_INGESTING = (Observed, BackgroundWorkSettled, StoreOperated, PromotionDecided, FactsExtracted, ModelCalled)
+
+
+@dataclass(frozen=True)
+class KeptIngestion:
+    """A memory has ingested everything up to turn ``until``; ``events`` are what it did, by turn number."""
+
+    until: int
+    events: Mapping[int, Sequence[ReplayEvent]]
+
+    def at(self, turn: int) -> list[ReplayEvent]:
+        """What memory did at a turn, as events of this run."""
+        return [
+            event.model_copy(update={"reused": True}) if isinstance(event, Observed) else event
+            for event in self.events.get(turn, ())
+        ]
+
+
+class KeptMemoryError(Exception):
+    """A kept memory cannot be used: the memory that was to load it has to be opened anew."""
+
+
+class Keeper(Protocol):
+    """A port: keeps filled memories of one conversation."""
+
+    async def restore(self, backend: MemoryBackend) -> KeptIngestion | None:
+        """Fill an open, empty memory with the longest beginning of the conversation that is kept.
+
+        Raises:
+            KeptMemoryError: memory may be half filled.
+        """
+        ...
+
+    async def keep(self, backend: MemoryBackend, until: int, events: Sequence[ReplayEvent]) -> None:
+        """Keep a memory that has ingested everything up to turn ``until``. A failure is no error of the run."""
+        ...
+
+
+def _is_of_ingesting(event: ReplayEvent) -> bool:
+    """Whether an event tells what a memory did with an exchange."""
+    return isinstance(event, _OF_INGESTING)
+
+
 @dataclass(frozen=True)
 class _Failure:
     why: str
-
-
-@runtime_checkable
-class Remote(Protocol):
-    """A memory in another process. ``ms`` is what its last call took there, in milliseconds."""
-
-    ms: float
-
-    def expect(self, calls: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
-        """These methods will be called with these arguments, in this order: they may be carried out ahead."""
-        ...
 
 
 class BackendDriver:
@@ -70,7 +105,6 @@ class BackendDriver:
         self._kept: KeptIngestion | None = None
         self._ingested: list[ReplayEvent] = []
         self._ingested_until = 0
-        self._remote = backend if isinstance(backend, Remote) else None
         self.ms = 0.0
         """What the last call took, in milliseconds."""
         self.broken: str | None = None
@@ -97,17 +131,6 @@ class BackendDriver:
             )
         )
 
-    def expect_exchanges(self, exchanges: Sequence[Exchange]) -> None:
-        """Only these will be ingested from now on, and nothing perceived before their end."""
-        if self._remote is not None:
-            new = [exchange for exchange in exchanges if exchange.turn_number > self.kept_until]
-            self._remote.expect([call for each in new for call in (("observe", (each,)), ("settle", ()))])
-
-    def expect_questions(self, questions: Sequence[str], top_k: int, context_tokens: int) -> None:
-        """They will be asked from now on, in this order; others may be between them."""
-        if self._remote is not None:
-            self._remote.expect([("recall", (question, top_k, context_tokens)) for question in questions])
-
     @property
     def limited_by_top_k(self) -> bool:
         """Whether the number of hits limits what the memory returns."""
@@ -117,8 +140,10 @@ class BackendDriver:
         """Its recall for an ordinary message, or a sentence that says why it failed."""
         return await self._read("perceive", self._backend.perceive(message, top_k, context_tokens), turn)
 
-    async def recall(self, question: str, top_k: int, context_tokens: int, turn: int) -> Recall | str:
-        """Its recall for a question, or a sentence that says why it failed."""
+    async def recall(
+        self, question: str, top_k: int, context_tokens: int, turn: int, model: str = ""
+    ) -> Recall | str:
+        """Its recall for a question, or a sentence that says why it failed. ``model`` will read it."""
         if self.broken is not None:
             return self.broken
         recall = await self._guarded("recall", self._backend.recall(question, top_k, context_tokens), turn)
@@ -146,7 +171,7 @@ class BackendDriver:
 
     def _tell(self, event: ReplayEvent) -> None:
         """Emit an event; remember it if the memory may be kept."""
-        if self._keeper is not None and of_ingesting(event):
+        if self._keeper is not None and _is_of_ingesting(event):
             self._ingested.append(event)
         self._emit(event)
 
@@ -207,7 +232,7 @@ class BackendDriver:
         except Exception as error:
             # A plug-in may raise anything; the run continues with the other memories.
             failure = f"{type(error).__name__}: {error}"
-        self.ms = ms_since(started) if self._remote is None else self._remote.ms
+        self.ms = ms_since(started)
         for entry in self._backend.trace.drain():
             self._tell(event_of(entry, self._conversation, turn, self._name))
         if failure is None:
@@ -223,6 +248,88 @@ class BackendDriver:
     def _break_after(self, phase: Phase, turn: int, failure: str) -> None:
         if phase in _INCOMPLETE_AFTER:
             self.broken = f"memory failed at turn {turn} ({phase}): {failure}"
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What a memory recalled for a question, or why it failed; ``events`` are what it did for that."""
+
+    recall: Recall | str
+    ms: float
+    events: tuple[ReplayEvent, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlayedMemory:
+    """What a memory did with a conversation in another process, by turn number, and closing it as ``status``.
+
+    ``recalls`` are by the text of the question and the model that will read them. ``kept_until`` is the turn up to
+    which an earlier run had filled the memory. ``broken`` says why it recalls nothing.
+    """
+
+    events: Mapping[int, Sequence[ReplayEvent]]
+    recalls: Mapping[tuple[str, str], Recalled] = field(default_factory=dict)
+    status: ClosingStatus = "cancelled"
+    kept_until: int = 0
+    broken: str | None = None
+
+
+class PlayedDriver(BackendDriver):
+    """Stands for the driver of a memory that was played in another process: emits what that one emitted."""
+
+    def __init__(
+        self, conversation: str, name: str, backend: MemoryBackend, emit: EventSink, played: PlayedMemory
+    ) -> None:
+        super().__init__(conversation, name, backend, emit)
+        self._played = played
+        self._events = dict(played.events)
+        self.broken = played.broken
+
+    @property
+    def kept_until(self) -> int:
+        """The turn up to which an earlier run filled the memory; 0 if none did."""
+        return self._played.kept_until
+
+    async def open(self, run_id: str) -> None:
+        """Emit what opening the memory did."""
+        self._emit_those_of(0)
+
+    async def perceive(self, message: Message, top_k: int, context_tokens: int, turn: int) -> Recall | str:
+        """Emit what the memory did at a turn; the recall is among the events."""
+        self._emit_those_of(turn)
+        return Recall()
+
+    async def ingest(self, exchange: Exchange, turn: int) -> None:
+        """Emit what the memory did at a turn."""
+        self._emit_those_of(turn)
+
+    async def recall(
+        self, question: str, top_k: int, context_tokens: int, turn: int, model: str = ""
+    ) -> Recall | str:
+        """What the memory recalled, or a sentence that says why it failed."""
+        if self.broken is not None:
+            self.ms = 0.0
+            return self.broken
+        recalled = self._played.recalls.get((question, model))
+        if recalled is None:
+            raise StoppedError("the run was stopped before memory recalled")
+        for event in recalled.events:
+            self._emit(event)
+        self.ms = recalled.ms
+        return recalled.recall
+
+    async def close(self, status: ClosingStatus, turn: int) -> None:
+        """Emit what closing the memory did, if it was closed as the conversation now is."""
+        if status == self._played.status:
+            self._emit_those_of(turn)
+        else:
+            self._emit(
+                ConversationClosed(conversation=self._conversation, turn=turn, backend=self._name, status=status)
+            )
+
+    def _emit_those_of(self, turn: int) -> None:
+        for event in self._events.pop(turn, ()):
+            self._emit(event)
 
 
 def ms_since(started: float) -> float:

@@ -5,7 +5,6 @@ It knows no screen, file or provider: events go to a sink, questions through an 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -14,9 +13,8 @@ from memory_backends.base import ClosingStatus, MemoryBackend, Recall, TokenCoun
 from memory_backends.editing import KeyEdit, StoreEdit
 from memreplay.conversations.models import Conversation, Question, exchanges_of, message_of
 from memreplay.engine.answers import AnswerJudge, ask_fields, choice_order, grade, with_order
-from memreplay.engine.backend_driver import BackendDriver
+from memreplay.engine.backend_driver import BackendDriver, Keeper, PlayedDriver, PlayedMemory
 from memreplay.engine.events import AnswerScored, EventSink, QuestionAsked, ReplyReceived, TurnPlayed
-from memreplay.engine.keeping import Keeper
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerRequest, Reply
@@ -73,7 +71,6 @@ class ReplayPlan:
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which
     memory then measures its context for that model. Without a ``judge`` the rules of the grader decide.
-    ``side_by_side`` plays a turn to all backends at the same time: for memories in other processes.
     """
 
     run_id: str
@@ -84,7 +81,6 @@ class ReplayPlan:
     shuffle_seed: int | None = None
     counter_of: Callable[[str], TokenCounter] | None = None
     judge: AnswerJudge | None = None
-    side_by_side: bool = False
     edits: tuple[tuple[int, StoreEdit], ...] = ()
     earlier: tuple[EarlierLimits, ...] = ()
     edits_of_others: bool = False
@@ -103,7 +99,8 @@ class ReplaySession:
     """One conversation, played to several backends.
 
     ``position`` is the number of turns played so far. A backend that fails to ingest an exchange is out: its
-    questions end in an error, since it would no longer answer from the conversation.
+    questions end in an error, since it would no longer answer from the conversation. Those that were ``played`` in
+    another process are not called: the session emits what they did there, and asks with what they recalled.
     """
 
     def __init__(
@@ -114,12 +111,16 @@ class ReplaySession:
         plan: ReplayPlan,
         emit: EventSink,
         keeper: Keeper | None = None,
+        played: Mapping[str, PlayedMemory] | None = None,
     ) -> None:
         self.conversation = conversation
         self.position = 0
         self._backends = backends
         self._drivers = {
-            name: BackendDriver(conversation.id, name, backend, emit, keeper) for name, backend in backends.items()
+            name: PlayedDriver(conversation.id, name, backend, emit, played[name])
+            if played and name in played
+            else BackendDriver(conversation.id, name, backend, emit, keeper)
+            for name, backend in backends.items()
         }
         self._ingesting = {name: memory for name, memory in self._drivers.items() if name not in plan.ask_only}
         self._answerer = answerer
@@ -137,8 +138,6 @@ class ReplaySession:
         """Open all backends: empty, or filled where the keeper has what an earlier run filled."""
         for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
-            if not self._plan.perceive:
-                memory.expect_exchanges([*self._exchange_ending_at.values()])
         await self._edit_by_hand()
 
     async def keep(self) -> None:
@@ -147,9 +146,14 @@ class ReplaySession:
             await memory.keep()
 
     @property
-    def kept(self) -> list[str]:
-        """Names of the backends that an earlier run filled, wholly or in part."""
-        return [name for name, memory in self._ingesting.items() if memory.kept_until]
+    def ingesting(self) -> tuple[str, ...]:
+        """Names of the backends that ingest the conversation."""
+        return tuple(self._ingesting)
+
+    @property
+    def kept_until(self) -> dict[str, int]:
+        """The backends that an earlier run filled, wholly or up to a turn."""
+        return {name: memory.kept_until for name, memory in self._ingesting.items() if memory.kept_until}
 
     async def step(self) -> bool:
         """Play the next turn to all backends. False if none is left.
@@ -162,11 +166,7 @@ class ReplaySession:
             return False
         self.position += 1
         self._emit(TurnPlayed(conversation=self.conversation.id, turn=self.position))
-        turns = [self._play_turn(name, memory) for name, memory in self._ingesting.items()]
-        if self._plan.side_by_side:
-            ends = await asyncio.gather(*turns)
-        else:
-            ends = [await turn for turn in turns]
+        ends = [await self._play_turn(name, memory) for name, memory in self._ingesting.items()]
         for stopped in ends:
             if stopped is not None:
                 raise stopped
@@ -217,11 +217,8 @@ class ReplaySession:
     ) -> AnswerScored:
         """Ask one backend a question in its current state, through one model, and score the reply."""
         model = self._through(backend, model)
-        answerer, memory = self._answerer_of(backend), self._drivers[backend]
-        async with memory.lock:
-            context_tokens = self._context_tokens_for(backend, model)
-            recall = await memory.recall(question.text, self._plan.top_k, context_tokens, self.position)
-            recall_ms = memory.ms
+        answerer = self._answerer_of(backend)
+        recall, recall_ms = await self.recall(question, backend, model)
         recalled = recall if isinstance(recall, Recall) else Recall()
         order = choice_order(question, self._plan.shuffle_seed)
         request = answerer.request(with_order(question, order), recalled.context, model, repeat)
@@ -250,13 +247,13 @@ class ReplaySession:
         self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
         return await self.grade(question, asked, reply)
 
-    def expect(self, asks: Sequence[Ask]) -> None:
-        """These will be asked: memories elsewhere may recall ahead for the first model."""
-        model = self._plan.models[0]
-        for name, memory in self._ingesting.items():
-            questions = [ask.question.text for ask in asks if (ask.backend, ask.model) == (name, model)]
-            if questions:
-                memory.expect_questions(questions, self._plan.top_k, self._context_tokens_for(name, model))
+    async def recall(self, question: Question, backend: str, model: str) -> tuple[Recall | str, float]:
+        """Return what a backend recalls for a prompt to this model, or why it fails, and how many ms that took."""
+        memory = self._drivers[backend]
+        async with memory.lock:
+            context_tokens = self._context_tokens_for(backend, model)
+            recall = await memory.recall(question.text, self._plan.top_k, context_tokens, self.position, model)
+            return recall, memory.ms
 
     async def grade(self, question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
         """Grade a reply that was received.

@@ -16,6 +16,7 @@ from memreplay.conversations.editing import edited_conversation
 from memreplay.conversations.models import Conversation
 from memreplay.engine.agent_session import AgentSession
 from memreplay.engine.events import EventSink
+from memreplay.engine.play import Played
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm.caching import CachedModel
@@ -26,6 +27,7 @@ from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.changes import paid_replies
 from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
 from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.work import Work
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Timeline
 from memreplay.trust import Consent
@@ -192,7 +194,11 @@ class BranchRun(RunWithTests):
 
         ``beside`` is what records the trunk, if this process is recording it.
         """
-        super().__init__(made.settings, path, implicit_baselines=made.baselines, warn=warn)
+        # Workers know no branches.
+        settings = replace(made.settings, workers=None, cluster=None)
+        work = Work([made.conversation])
+        super().__init__(settings, path, work, warn=warn)
+        self.implicit_baselines = made.baselines
         self._made, self._continues, self._beside = made, resumes, beside
         self.answer_model = CachedModel(self.answer_model, _Paid(made.paid))
         self._answerer = self.answerer(self.answer_model)
@@ -217,6 +223,7 @@ class BranchRun(RunWithTests):
         *,
         backends: Sequence[str] | None = None,
         perceive: bool = True,
+        played: Played | None = None,
     ) -> ReplaySession | AgentSession:
         """A session of the branch; memories perceive turns if those of the trunk did."""
         names = (*self.backend_names, *self.implicit_baselines) if backends is None else backends
@@ -227,7 +234,8 @@ class BranchRun(RunWithTests):
             self.recorder.forget_ingestion(conversation.id, names)
             asked = self.recorder.reader().asks(self.recorder.run_id, conversation.id)
             self.recorder.forget_asks(conversation.id, [answer.asked for answer in asked])
-        return super().start_session(conversation, emit, backends=names, perceive=self._made.perceives)
+        perceives = self._made.perceives
+        return super().start_session(conversation, emit, backends=names, perceive=perceives, played=played)
 
     def plan(self, run_id: str, memories: Mapping[str, MemoryBackend], *, perceive: bool) -> ReplayPlan:
         lineage = self._made.lineage

@@ -77,10 +77,16 @@ class RunModels:
         return store if store is None or self._settings.cache else RunReplies(store, run_id)
 
     def judge(self) -> ModelJudge | None:
-        """What grades replies to recall questions, if a judge is named."""
+        """What grades replies to recall questions, if a judge is named.
+
+        Raises:
+            UsageError: the embedded reader is named, which only picks sentences.
+        """
         settings = self._settings
         if settings.judge is None:
             return None
+        if settings.judge == EXTRACTIVE_MODEL:
+            raise UsageError(f"--judge {settings.judge}: the embedded reader cannot judge; name a language model")
         return ModelJudge(settings.judge, self._judging_model, settings.api_base, settings.judge_rubric)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
@@ -123,9 +129,3 @@ class Judge:
         if reply.refused:
             return LLMReply(None, reply.cost_usd, "the provider refused")
         return LLMReply(reply.text, reply.cost_usd, reply.error)
-
-
-def refuse_extractive_judge(name: str | None) -> None:
-    """Raise UsageError if the embedded reader is the judge: it only picks sentences."""
-    if name == EXTRACTIVE_MODEL:
-        raise UsageError(f"--judge {name}: the embedded reader cannot judge; name a language model")

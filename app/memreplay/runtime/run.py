@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from memory_backends.base import Exchange, MemoryBackend
-from memory_backends.controls import CLOSED_BOOK, CONTROLS
+from memory_backends.base import MemoryBackend
+from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import EventSink, ReplayEvent
+from memreplay.engine.play import Played
 from memreplay.engine.probes import Probe
-from memreplay.engine.remote.addresses import is_agent, models_asked_of
+from memreplay.engine.remote.addresses import models_asked_of
 from memreplay.engine.session import ReplayPlan, ReplaySession
-from memreplay.errors import MissingServerOrKeyError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
@@ -26,12 +25,9 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import text_hash, to_json
 from memreplay.recording.reader import UNFINISHED, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
-from memreplay.runtime.clusters import number_of_workers, refuse_unusable_cluster, started_workers
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
-from memreplay.runtime.worker import Ports
-from memreplay.runtime.worker_memory import WorkerMemory
-from memreplay.runtime.workers import Port, Workers, WorkerStatus
+from memreplay.runtime.work import NOTHING, AskPlan, Work, implicit_baselines
 from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
@@ -43,23 +39,26 @@ if TYPE_CHECKING:
 class Run:
     """The stores, the embedder, the models and the recorder of one run.
 
-    ``implicit_baselines`` are controls that run without being chosen. One that ``resumes`` goes on with the
-    unfinished run of the same settings and conversation. ``warn`` receives one sentence for each
-    problem that the run survives. With ``counting`` it is an estimate, which makes no call and records nothing.
+    ``work`` is what it asks without a screen. One that ``resumes`` goes on with the unfinished run of the same
+    settings and conversation. ``warn`` receives one sentence for each problem that the run survives. With
+    ``counting`` it is an estimate, which makes no call and records nothing.
+    One with a ``run_id`` plays a part of that run in another process, and records nothing either.
     """
 
     def __init__(
         self,
         settings: Settings,
         recording_path: Path,
+        work: Work = NOTHING,
         *,
-        implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
         counting: Counting | None = None,
+        run_id: str | None = None,
     ) -> None:
-        self.settings = settings
-        self.implicit_baselines = implicit_baselines
+        self.settings, self.work, self.counting = settings, work, counting
+        self.implicit_baselines = implicit_baselines(settings.backend) if work.conversations else ()
+        """Controls that run without being chosen."""
         self.models = settings.model
         self.backend_names = settings.backend
         self.recording_path = recording_path
@@ -68,11 +67,10 @@ class Run:
         self._early: dict[str, SessionAnnotations] = {}
         self._kept: dict[str, Sequence[ReplayEvent]] = {}
         self._over = False
-        self._workers: Workers | None = None
-        self._processes = 1
-        self._warn = warn
+        self.warn = warn
         self._memories = RunMemories(settings, warn, counting)
-        self._models = RunModels(settings, lambda: self._run_id if counting is None else "estimate", warn, counting)
+        self._id = f"estimate-{uuid4().hex[:8]}" if counting is not None else run_id
+        self._models = RunModels(settings, lambda: self.run_id, warn, counting)
         self._memories.use_models(self._models.extractor, self._models.chat)
         self.reply_cache = self._models.reply_cache
         self.rate_limiters = self._models.rate_limiters
@@ -89,7 +87,10 @@ class Run:
         return self._over
 
     @property
-    def _run_id(self) -> str:
+    def run_id(self) -> str:
+        """The id of the run, once it has begun."""
+        if self._id is not None:
+            return self._id
         assert self.recorder is not None
         return self.recorder.run_id
 
@@ -100,12 +101,19 @@ class Run:
             MissingServerOrKeyError: one is missing.
             UsageError: a memory cannot be created, or not used offline, or a model has an unknown provider.
         """
-        refuse_unusable_cluster(self.settings)
         self._memories.refuse_unusable()
-        if not self.settings.offline:
-            for model in self._models_in_use():
-                await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
+        await self._check_reachable(self._models_in_use())
         await self._memories.check()
+
+    async def check_memories(self) -> None:
+        """Check what a worker of this run needs: memories, their servers, and the keys of the models they call."""
+        self._memories.refuse_unusable()
+        await self._check_reachable([self.settings.extractor] if self.settings.extractor else [])
+        await self._memories.check()
+
+    async def _check_reachable(self, models: Sequence[str]) -> None:
+        for model in models if not self.settings.offline else ():
+            await asyncio.to_thread(ensure_reachable, model, self.settings.api_base)
 
     def _models_in_use(self) -> list[str]:
         names = (*self.backend_names, *self.implicit_baselines)
@@ -121,69 +129,15 @@ class Run:
         """Load litellm and the embedder in threads before their first use."""
         await asyncio.gather(self._models.warm_up(), self._memories.warm_up())
 
-    @asynccontextmanager
-    async def with_workers(self, conversations: Sequence[Conversation], streams: int = 0) -> AsyncIterator[None]:
-        """Inside, sessions keep their memories in the workers that the settings name or these conversations need.
-
-        ``streams`` of tests each make a conversation more; with them only named workers are used.
-
-        Raises:
-            MissingServerOrKeyError: the scheduler does not answer, or has no worker.
-            UsageError: a worker has other versions.
-        """
-        self._processes = number_of_workers(self.settings, () if streams else conversations)
-        if self._processes == 1 and self.settings.cluster is None:
-            yield
-            return
-        extractor, chat = self._models.extractor, self._models.chat
-        ports: dict[str, Port] = {}
-        if extractor is not None:
-            ports["extractor"] = extractor.extract
-        if chat is not None:
-            ports["chat"] = chat.complete
-        names = Ports(extractor.name if extractor else None, chat.name if chat else None)
-        async with AsyncExitStack() as stack:
-            try:
-                self._workers = await stack.enter_async_context(
-                    started_workers(self.settings, self._processes, ports, names)
-                )
-                self._workers.conversations = len(conversations) + streams
-            except MissingServerOrKeyError as error:
-                if self.settings.workers is not None or self.settings.cluster is not None:
-                    raise
-                self._processes = 1
-                self._warn(f"memories are held in this process: {error}")
-            yield
-
-    @property
-    def places(self) -> int:
-        """How many conversations can be ingested at a time: one, or one for each worker."""
-        return 1 if self._workers is None else len(self._workers)
-
-    def workers_at_work(self) -> Sequence[WorkerStatus]:
-        """The workers of the run, and what they are doing."""
-        return () if self._workers is None else self._workers.status()
-
-    @property
-    def has_workers(self) -> bool:
-        """Whether memories are held in workers."""
-        return self._workers is not None
-
     async def embed(self, texts: Sequence[str]) -> None:
         """Embed many texts in one call, so that memories here find the vectors cached."""
         await self._memories.embed_ahead(texts)
 
-    async def texts_on_worker(
-        self, conversation: Conversation, exchanges: Sequence[Exchange], backends: Sequence[str]
-    ) -> list[str]:
-        """What memories will embed of exchanges of a conversation, found by the worker that will hold them."""
-        assert self._workers is not None
-        return await self._workers.texts_to_embed(conversation.id, exchanges, backends)
-
-    async def embed_on_worker(self, conversation: Conversation, texts: Sequence[str]) -> None:
-        """Embed texts there."""
-        assert self._workers is not None
-        await self._workers.embed_ahead(conversation.id, texts)
+    def asking(self, *, retry_errors: bool = False) -> AskPlan:
+        """Return who is asked each question of the run, and how often."""
+        return AskPlan(
+            self.backend_names, self.implicit_baselines, self.models, self.settings.repeats, retry_errors
+        )
 
     def begin_run(
         self,
@@ -211,7 +165,7 @@ class Run:
         baseline = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
         public, described = self.settings.public(), self._memories.described()
         if self.settings.cluster is None:
-            described["workers"] = self._processes
+            described["workers"] = self.settings.workers or 1
         given = {name: public[name] for name in described if name in public}
         return public | described | baseline | {AS_GIVEN: given}
 
@@ -226,8 +180,12 @@ class Run:
         *,
         backends: Sequence[str] | None = None,
         perceive: bool = True,
+        played: Played | None = None,
     ) -> ReplaySession:
-        """A session of one conversation. Every event is recorded before it is passed on."""
+        """A session of one conversation. Every event is recorded before it is passed on.
+
+        What was ``played`` in another process is recorded in the place of memories here.
+        """
         if self.recorder is None:
             resume = UNFINISHED if self._resumes else ()
             self.begin_run({conversation.id: content_digest(conversation)}, [conversation.dataset], resume=resume)
@@ -236,30 +194,22 @@ class Run:
         self._save_early_annotations(conversation.id)
         if self._resumes:
             self._kept[conversation.id] = self.recorder.keep_answers(conversation.id)
-        memories = self._placed(conversation, self.backend_names if backends is None else backends)
+        memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
         # What a memory perceives at a turn is what it holds then, not what it holds in the end.
         # A branch is played in the namespace of its trunk, from the beginning.
         is_branch = plan.run_id != self.recorder.run_id
         keeper = None if plan.perceive or is_branch else self._memories.keeper(conversation)
-        return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper)
+        elsewhere = played.memories if played is not None else None
+        return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper, elsewhere)
 
-    def rehearsal(
+    def unrecorded_session(
         self, conversation: Conversation, memories: Mapping[str, MemoryBackend], emit: EventSink, *, perceive: bool
     ) -> ReplaySession:
         """A session of a conversation with memories of :meth:`backends_for`, of which nothing is recorded."""
-        plan = self.plan(f"estimate-{uuid4().hex[:8]}", memories, perceive=perceive)
+        plan = self.plan(self.run_id, memories, perceive=perceive)
         keeper = None if plan.perceive else self._memories.keeper(conversation)
         return ReplaySession(conversation, memories, self._answerer, plan, emit, keeper)
-
-    def _placed(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
-        """New memories for a conversation, in workers if there are any. Agents and controls have none to place."""
-        memories = self.backends_for(conversation, names)
-        if self._workers is not None:
-            for name in memories.keys() - {*CONTROLS}:
-                if not is_agent(name):
-                    memories[name] = WorkerMemory(self._workers, conversation.id, memories[name])
-        return memories
 
     def recorded(self, emit: EventSink | None) -> EventSink:
         """A sink that records every event of the run before it passes it on."""
@@ -276,7 +226,6 @@ class Run:
             shuffle_seed=self.settings.seed if self.settings.shuffle_choices else None,
             counter_of=token_counter,
             judge=self.answer_judge,
-            side_by_side=self._workers is not None,
         )
 
     def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:

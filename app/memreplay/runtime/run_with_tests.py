@@ -8,34 +8,115 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, Session
 from memreplay.conversations.registry import load
 from memreplay.dataset_interfaces.dataset import RunConfig
 from memreplay.dataset_interfaces.definitions import Benchmark
 from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
 from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS
 from memreplay.dataset_interfaces.scheduler import on_loop
-from memreplay.dataset_interfaces.sources import TestSource, split_specs
+from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.engine.agent_session import AgentPlan, AgentSession
 from memreplay.engine.events import EventSink
 from memreplay.engine.known_replies import KnownReplies
+from memreplay.engine.play import Played
 from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.ports import ModelAgent
 from memreplay.llm.tokens import token_counter
-from memreplay.runtime.models import Judge, refuse_extractive_judge
+from memreplay.runtime.models import Judge
 from memreplay.runtime.recorded import settings_to_continue
 from memreplay.runtime.run import Run
-from memreplay.runtime.test_streams import TestStream, empty_conversation, refuse_agents, test_options_of
+from memreplay.runtime.work import NOTHING, Work, refuse_agents
 from memreplay.settings import Settings
 from memreplay.trust import Consent
 
 if TYPE_CHECKING:
     from memreplay.runtime.counting import Counting
+
+
+def start(
+    settings: Settings,
+    recording: Path,
+    work: Work = NOTHING,
+    *,
+    streams: Iterable[TestStream] = (),
+    resumes: bool = False,
+    estimates: bool = False,
+    warn: Callable[[str], None] = lambda sentence: None,
+) -> RunWithTests:
+    """Return a run that is ready to begin, with all that it needs: nothing was asked or recorded yet.
+
+    Without a screen it does ``work``. The screen gives it ``streams`` of tests, and conversations one by one; it
+    may go on with an unfinished run (``resumes``). One that ``estimates`` counts the calls that it would make, on
+    embedded stores, so that servers stay unchanged.
+
+    Raises:
+        UsageError: a setting is unusable, or an option is one that no memory in the run takes.
+    """
+    counting = None
+    if estimates:
+        from memreplay.runtime.counting import Counting
+
+        settings = replace(settings, redis_url=None, qdrant_url=None)
+        counting = Counting(settings)
+    return RunWithTests(settings, recording, work, streams, resumes=resumes, warn=warn, counting=counting)
+
+
+@dataclass(frozen=True)
+class TestStream:
+    """The tests of a source that one memory and one model go through in one conversation.
+
+    ``test_ids`` None means all of them; with ``--isolated`` it names one. ``repeat`` counts from 0.
+    """
+
+    __test__ = False
+
+    conversation: Conversation
+    source: TestSource
+    backend: str
+    model: str
+    test_ids: tuple[str, ...] | None = None
+    repeat: int = 0
+
+
+def test_options_of(settings: Settings) -> TestOptions:
+    return TestOptions(settings.examples, settings.memory_span, settings.seed)
+
+
+def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:
+    """The streams of a source: one per memory, model and repeat, and with ``--isolated`` per test.
+
+    Each is a conversation of its own: ``source@backend``, or ``source/test@backend``, followed by ``@model`` if
+    there are several models and ``#2`` in the second repeat.
+    """
+    ids = tuple(test.unique_id for test in benchmark.tests)
+    parts = {f"{source.name}/{test_id}": (test_id,) for test_id in ids} if settings.isolated else {source.name: ids}
+    several = len(settings.model) > 1
+    streams = []
+    for backend in settings.backend:
+        for model in settings.model:
+            for repeat in range(settings.repeats):
+                for name, test_ids in parts.items():
+                    full = "@".join([name, backend, model] if several else [name, backend]) + repeat_mark(repeat)
+                    conversation = empty_conversation(full, source.name, benchmark.config)
+                    streams.append(TestStream(conversation, source, backend, model, test_ids, repeat))
+    return streams
+
+
+def repeat_mark(repeat: int) -> str:
+    """The suffix of a conversation's name in a repeat, counted from 0."""
+    return f"#{repeat + 1}" if repeat else ""
+
+
+def empty_conversation(conversation_id: str, dataset: str, config: RunConfig) -> Conversation:
+    first = Session(number=1, id="1", date=config.start)
+    return Conversation(
+        id=conversation_id, dataset=dataset, sessions=(first,), turns=(), questions=(), conversing=True
+    )
 
 
 class RunWithTests(Run):
@@ -45,22 +126,14 @@ class RunWithTests(Run):
         self,
         settings: Settings,
         recording_path: Path,
+        work: Work = NOTHING,
         streams: Iterable[TestStream] = (),
         *,
-        implicit_baselines: tuple[str, ...] = (),
         resumes: bool = False,
         warn: Callable[[str], None] = lambda sentence: None,
         counting: Counting | None = None,
     ) -> None:
-        refuse_extractive_judge(settings.judge)
-        super().__init__(
-            settings,
-            recording_path,
-            implicit_baselines=implicit_baselines,
-            resumes=resumes,
-            warn=warn,
-            counting=counting,
-        )
+        super().__init__(settings, recording_path, work, resumes=resumes, warn=warn, counting=counting)
         self._streams = {stream.conversation.id: stream for stream in streams}
         # For an estimate no tests are written by a model.
         judge = settings.judge if counting is None else None
@@ -80,11 +153,12 @@ class RunWithTests(Run):
         *,
         backends: Sequence[str] | None = None,
         perceive: bool = True,
+        played: Played | None = None,
     ) -> ReplaySession | AgentSession:
         """A session of a conversation, or of the stream of tests with its id."""
         stream = self._streams.get(conversation.id)
         if stream is None:
-            return super().start_session(conversation, emit, backends=backends, perceive=perceive)
+            return super().start_session(conversation, emit, backends=backends, perceive=perceive, played=played)
         if self.recorder is None:
             self.begin_run({conversation.id: stream.source.digest()}, [conversation.dataset])
         return self.start_tests(stream, emit)
@@ -97,14 +171,14 @@ class RunWithTests(Run):
         self.recorder.add_conversation(stream.conversation)
         if self.judge is not None and known is not None:
             self.judge.rejected |= known.rejected
-        plan = self._plan_of(self.recorder.run_id, stream, self.judge)
+        plan = self._plan_of(self.run_id, stream, self.judge)
         return self._session(stream, self.answer_model, plan, self.recorded(emit), known)
 
     def rehearsal_of_tests(
         self, stream: TestStream, model: AnswerModel, judge: Judge | None, emit: EventSink
     ) -> AgentSession:
         """A session of a stream with other models than those of the run; nothing is recorded."""
-        return self._session(stream, model, self._plan_of(f"estimate-{uuid4().hex[:8]}", stream, judge), emit)
+        return self._session(stream, model, self._plan_of(self.run_id, stream, judge), emit)
 
     def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
         return AgentPlan(run_id, self._maker(stream), self.settings.top_k, judge)
@@ -117,7 +191,7 @@ class RunWithTests(Run):
         emit: EventSink,
         known: KnownReplies | None = None,
     ) -> AgentSession:
-        memories = self._placed(stream.conversation, [stream.backend])
+        memories = self.backends_for(stream.conversation, [stream.backend])
         if stream.model != AGENT_MODEL:
             memories[stream.backend].set_token_counter(token_counter(stream.model))
         base, room = self.settings.api_base, self.settings.context_tokens
@@ -213,9 +287,9 @@ class ShownTests:
                 " --resume"
             )
         settings = settings_to_continue(recorded, self._settings, recording, consent)
-        return RunWithTests(settings, recording, resumes=True)
+        return start(settings, recording, resumes=True)
 
     def assemble(self, backends: Sequence[str], model: str, recording: Path) -> RunWithTests:
         settings = replace(self._settings, backend=tuple(backends), model=(model,))
         streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]
-        return RunWithTests(settings, recording, streams)
+        return start(settings, recording, streams=streams)

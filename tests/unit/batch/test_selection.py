@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from memreplay.batch.selection import first_questions, sampled_questions
 from memreplay.conversations.models import Conversation, Question, Session, Turn
+from memreplay.runtime.work import first_questions, sampled_questions
 
 TYPES = {"single": 60, "multi": 30, "temporal": 10}
 

@@ -1,13 +1,122 @@
-"""Embeds the texts of the next conversations while earlier ones are ingested and asked."""
+"""Play a conversation to memories: embed its texts ahead, and step through its turns.
+
+:func:`play` is the one loop of runs without a screen. A worker runs it with a list as its sink, recalls for all
+questions, and sends back a :class:`Played`; the run then plays that to its recorder in the place of memories.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
 
-from memory_backends.base import Exchange
+from memory_backends.base import ClosingStatus, Exchange
 from memory_backends.registry import texts_to_embed
 from memreplay.conversations.models import Conversation, exchanges_of
+from memreplay.engine.backend_driver import PlayedMemory, Recalled
+from memreplay.engine.events import BackendFailed, ConversationOpened, ReplayEvent, TurnPlayed
+from memreplay.engine.session import Ask, ReplaySession
+from memreplay.llm.rate_limiter import StoppedError
+
+EmbedAhead = Callable[[int], Awaitable[None]]
+"""Embeds the texts of a stretch of a conversation, by its 0-based number."""
+
+
+async def play(session: ReplaySession, embed_ahead: EmbedAhead, stopping: Callable[[], bool]) -> None:
+    """Open the memories, and play all turns to them. It stops between two turns.
+
+    Raises:
+        StoppedError: no more calls are made to a model that one memory needs.
+    """
+    await embed_ahead(0)
+    if stopping():
+        return
+    await session.open()
+    while not stopping():
+        began = monotonic()
+        if not await session.step():
+            break
+        await _process_replies(monotonic() - began)
+        if session.position % TURNS_PER_STRETCH == 0 and not session.finished:
+            await embed_ahead(session.position // TURNS_PER_STRETCH)
+
+
+_ROUNDS_PER_REPLY = 24
+"""Rounds of the event loop from the arrival of a reply until it is on disk.
+
+An estimate, not a measurement. A reply that needs more rounds is stored when ingestion next gives way."""
+
+
+_SHORT_STEP = 0.002
+"""Seconds. After so short a step one round is enough: the next ones bring the reply to the disk."""
+
+
+async def _process_replies(seconds: float) -> None:
+    """Embedded stores never yield to the event loop: let replies that arrived meanwhile reach the disk."""
+    for _ in range(1 if seconds < _SHORT_STEP else _ROUNDS_PER_REPLY):
+        await asyncio.sleep(0)
+
+
+@dataclass(frozen=True)
+class Played:
+    """What memories did in another process, by name, up to turn ``position``.
+
+    ``stopped`` says why they could not go on, where no more calls are made to a model. ``warnings`` are sentences
+    for the user.
+    """
+
+    position: int
+    memories: Mapping[str, PlayedMemory]
+    stopped: StoppedError | None = None
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def failed(cls, conversation: Conversation, backends: Sequence[str], why: str) -> Played:
+        """Return what stands for memories that failed before their first turn."""
+
+        def failed(name: str) -> PlayedMemory:
+            at = {"conversation": conversation.id, "backend": name}
+            events = (BackendFailed(**at, turn=0, phase="open", error=why), ConversationOpened(**at, turn=0))
+            return PlayedMemory({0: events}, broken=f"memory failed at turn 0 (open): {why}")
+
+        return cls(len(conversation.turns), {name: failed(name) for name in backends})
+
+
+async def play_and_recall(
+    session: ReplaySession,
+    events: list[ReplayEvent],
+    asks: Sequence[Ask],
+    embed_ahead: EmbedAhead,
+    stopping: Callable[[], bool],
+) -> Played:
+    """Play a session whose sink is the list ``events``, recall for what will be asked, and close the memories."""
+    stopped: StoppedError | None = None
+    recalls: dict[str, dict[tuple[str, str], Recalled]] = {name: {} for name in session.ingesting}
+    try:
+        await play(session, embed_ahead, stopping)
+        await session.keep()
+        for ask in asks if session.finished else ():
+            known, key = recalls[ask.backend], (ask.question.text, ask.model)
+            if key not in known and not stopping():
+                before = len(events)
+                recall, ms = await session.recall(ask.question, ask.backend, ask.model)
+                known[key] = Recalled(recall, ms, tuple(events[before:]))
+                del events[before:]
+    except StoppedError as error:
+        stopped = error
+    kept = session.kept_until
+    status: ClosingStatus = "resolved" if session.finished and not stopping() and stopped is None else "cancelled"
+    await session.close(status)
+    by_turn: dict[str, dict[int, list[ReplayEvent]]] = {name: {} for name in session.ingesting}
+    for event in events:
+        if not isinstance(event, TurnPlayed):
+            by_turn[event.backend].setdefault(event.turn, []).append(event)
+    memories = {
+        name: PlayedMemory(by_turn[name], recalls[name], status, kept.get(name, 0)) for name in session.ingesting
+    }
+    return Played(session.position, memories, stopped)
+
 
 TEXTS_PER_CALL = 256
 """Texts of one call of the embedder; between calls the run can stop."""

@@ -9,8 +9,8 @@ from itertools import chain
 import pytest
 
 from memory_backends.registry import texts_to_embed
-from memreplay.batch.embedding_ahead import TURNS_PER_STRETCH, EmbeddingAhead, stretches_of
 from memreplay.conversations.models import Conversation, Question, Session, Turn
+from memreplay.engine.play import TURNS_PER_STRETCH, EmbeddingAhead, stretches_of
 
 BACKENDS = ("hybrid", "rag")
 
