@@ -32,8 +32,7 @@ from memory_backends.base import (
     TokenCounter,
 )
 from memory_backends.metering import MeteredChat, calls_noted_to, calls_reported, start_watching
-from memory_backends.provenance import Provenance
-from memory_backends.stores.snapshot_diff import COMMAND, SnapshotDiffer
+from memory_backends.snapshots import COMMAND, Provenance, SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from functools import partial
 from typing import Any
 
 from memory_backends.records import KNOWLEDGE_COLLECTION, RAG_COLLECTION, VERBATIM_COLLECTION
-from memory_backends.stores.qdrant import TENANT, points_of
-from memory_backends.stores.qdrant_connection import QdrantConnection
+from memory_backends.stores.qdrant import TENANT, QdrantConnection, points_of
 from memory_backends.stores.redis import RedisConnection
 
 COLLECTIONS = (RAG_COLLECTION, VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)

@@ -13,7 +13,7 @@ import pytest
 
 from memreplay.batch import estimate as estimate_module
 from memreplay.recording.reader import Recording
-from memreplay.runtime.one_answer import OneAnswer, can_be_asked_again, cost_of_call
+from memreplay.runtime.reasking import OneAnswer, can_be_asked_again, cost_of_call
 from memreplay.runtime.recorded import settings_of_run
 from memreplay.settings import read_settings
 from memreplay.trust import allow

@@ -23,8 +23,7 @@ from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.results import ResultsScreen
-from memreplay.tui.screens.run import RunScreen
+from memreplay.tui.screens.results import ResultsScreen, RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen
 from memreplay.tui.screens.what_if import WhatIfScreen

@@ -17,7 +17,7 @@ from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.run import RunScreen
+from memreplay.tui.screens.results import RunScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.views.panels.answers import AnswersTable

@@ -29,9 +29,8 @@ from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.branches import Branch, file_of_branches, opened_for_branches
 from memreplay.recording.reader import Recording, RunInfo
-from memreplay.runtime.branching import BranchRun, existing_branch, is_complete
+from memreplay.runtime.branching import FORMS, BranchRun, Edits, existing_branch, is_complete
 from memreplay.runtime.branching import fork as prepared
-from memreplay.runtime.edits import FORMS, Edits
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 from memreplay.settings import read_settings

@@ -26,7 +26,7 @@ import orjson
 from memory_backends.base import Exchange, MemoryBackend
 from memory_backends.private_files import make_private_folder, take_from_others
 from memory_backends.registry import backend_class, settings_taken
-from memory_backends.stores.snapshot_diff import plain
+from memory_backends.snapshots import plain
 from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.engine.backend_driver import KeptIngestion, KeptMemoryError
 from memreplay.engine.events import REPLAY_EVENT, ReplayEvent

@@ -202,8 +202,8 @@ class MemreplayApp(TerminalApp):
     @on(WhatIfWanted)
     @work(group="opening", exclusive=True)
     async def _what_if_wanted(self, message: WhatIfWanted) -> None:
-        await loaded("memreplay.runtime.one_answer", "memreplay.tui.screens.what_if")
-        from memreplay.runtime.one_answer import OneAnswer
+        await loaded("memreplay.runtime.reasking", "memreplay.tui.screens.what_if")
+        from memreplay.runtime.reasking import OneAnswer
         from memreplay.runtime.recorded import settings_of_run
         from memreplay.tui.screens.what_if import WhatIfScreen
 
@@ -301,8 +301,8 @@ class MemreplayApp(TerminalApp):
     @on(RunWanted)
     @work(group="opening", exclusive=True)
     async def _run_wanted(self, message: RunWanted) -> None:
-        await loaded(*_SCREENS, "memreplay.tui.screens.run")
-        from memreplay.tui.screens.run import RunScreen
+        await loaded(*_SCREENS, "memreplay.tui.screens.results")
+        from memreplay.tui.screens.results import RunScreen
 
         self.push_screen(RunScreen(message.path, self._choice_for(message.path, None)))
 

@@ -107,8 +107,7 @@ class WhatIfWanted(Message):
 
 @dataclass
 class ForkWanted(Message):
-    """Play a branch of a recorded conversation with these edits, as :class:`memreplay.runtime.edits.Edits` reads
-    them."""
+    """Play a branch of a recorded conversation with edits that :class:`memreplay.runtime.branching.Edits` reads."""
 
     source: ReplaySource
     turn: int

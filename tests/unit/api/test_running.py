@@ -12,8 +12,7 @@ import pytest
 
 import memreplay
 from memory_backends.base import Exchange, Hit, MemoryBackend, Namespace, Recall, Snapshot
-from memreplay.api.moments import table_html
-from memreplay.api.recorded import Questions
+from memreplay.api.recorded import Questions, table_html
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from tests.conftest import REPOSITORY

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memreplay.batch.junit import as_junit
+from memreplay.batch.writers import as_junit
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import RunFacts

@@ -19,9 +19,9 @@ from memory_backends.registry import (
     texts_to_embed,
 )
 from memory_backends.resources import Resources
+from memory_backends.snapshots import plain
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
-from memory_backends.stores.snapshot_diff import plain
 from memory_backends.stores.trace import MemoryOperation, MemoryTrace
 from memreplay.conversations.models import exchanges_of
 from memreplay.conversations.registry import load

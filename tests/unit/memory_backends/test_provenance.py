@@ -13,8 +13,8 @@ from memory_backends.base import Hit, Recall, Snapshot
 from memory_backends.contract.trial import WordEmbedder, count_words, exchange
 from memory_backends.metering import ChatMessage, MeteredChat
 from memory_backends.plugins import adapted
-from memory_backends.provenance import Provenance
 from memory_backends.resources import Resources
+from memory_backends.snapshots import Provenance
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.trace import ModelCall

@@ -18,7 +18,7 @@ from memreplay.views.panels.architectures import panels_of
 from memreplay.views.panels.biography import biography_lines
 from memreplay.views.panels.browser import few_turns
 from memreplay.views.panels.conversation import ConversationDocument
-from memreplay.views.panels.state_lines import state_lines
+from memreplay.views.panels.stores import state_lines
 from memreplay.views.text import Row, line, visible
 from tests.tui.builder import BACKENDS, HOSTILE, conversation, events, timeline
 

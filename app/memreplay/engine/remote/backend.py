@@ -9,7 +9,7 @@ from time import perf_counter
 
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Namespace, Recall, Snapshot
 from memory_backends.retrieval.rendering import date_heading
-from memory_backends.stores.snapshot_diff import SnapshotDiffer
+from memory_backends.snapshots import SnapshotDiffer
 from memory_backends.stores.trace import MemoryTrace
 from memreplay.conversations.models import Question
 from memreplay.engine.remote.client import AgentClient, AgentError, AgentRefusedError, NotOfferedError, Said

@@ -202,8 +202,7 @@ async def play_branch(
     Raises:
         MemreplayError: an edit does not fit, or the recording, a server or a key is unusable.
     """
-    from memreplay.runtime.branching import BranchRun, existing_branch, fork, is_complete
-    from memreplay.runtime.edits import Edits
+    from memreplay.runtime.branching import BranchRun, Edits, existing_branch, fork, is_complete
 
     source = wanted.source
     assert source.recorded_in is not None

@@ -35,7 +35,7 @@ from memreplay.views.panels import MARKED, diff_bases, short_key
 from memreplay.views.panels.answers import AnswersTable, key_of
 from memreplay.views.panels.conversation import turn_words
 from memreplay.views.panels.results import Matrix, ResultsChoice
-from memreplay.views.panels.state_lines import sides
+from memreplay.views.panels.stores import sides
 from memreplay.views.subjects import (
     AnswerSubject,
     DecisionSubject,

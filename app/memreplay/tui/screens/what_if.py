@@ -19,7 +19,7 @@ from memreplay.errors import MemreplayError
 from memreplay.llm.model import PromptMessage
 from memreplay.llm.prompts import with_context
 from memreplay.llm.rate_limiter import StoppedError
-from memreplay.runtime.one_answer import OneAnswer, cost_of_call
+from memreplay.runtime.reasking import OneAnswer, cost_of_call
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.verdicts import Intervention, Label
 from memreplay.timeline.timeline import Answer, Timeline

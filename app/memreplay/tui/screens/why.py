@@ -203,7 +203,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
 
     def action_what_if(self) -> None:
         """Ask the answer again under one change at a time, if it is wrong."""
-        from memreplay.runtime.one_answer import can_be_asked_again
+        from memreplay.runtime.reasking import can_be_asked_again
 
         if (why_not := can_be_asked_again(self.answer)) is not None:
             self.notify(why_not, markup=False)

@@ -17,7 +17,7 @@ from memreplay.views.document import Document, LinesDocument, Selectable
 from memreplay.views.panels import short_key
 from memreplay.views.panels.context import LogDocument
 from memreplay.views.panels.conversation import turn_words
-from memreplay.views.panels.state_lines import state_lines
+from memreplay.views.panels.stores import state_lines
 from memreplay.views.subjects import (
     PieceSubject,
     PositionSubject,

@@ -10,7 +10,7 @@ from memreplay.conversations.models import Question
 from memreplay.numbers import dollars
 from memreplay.recording.counterfactuals import Reask
 from memreplay.runtime.changes import Change
-from memreplay.runtime.one_answer import Cost
+from memreplay.runtime.reasking import Cost
 from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
 from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Intervention, Label
 from memreplay.timeline.timeline import Answer
