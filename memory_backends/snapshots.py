@@ -243,7 +243,9 @@ class SnapshotDiffer:
         self._values, self._points = values, points
 
     def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
-        """A text that only grew is an append; a change between text and state is a removal and a new write."""
+        """Return a text that only grew is an append; a change between text and state is a removal and a new
+        write.
+        """
         if old is not _ABSENT and new is not _ABSENT and old == new:
             return []
         if new is _ABSENT:
@@ -280,7 +282,7 @@ def _point_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Chang
 
 
 def plain(value: Any) -> Any:
-    """A copy as plain JSON, safe to keep while its owner changes the original.
+    """Return a copy as plain JSON, safe to keep while its owner changes the original.
 
     What JSON cannot express becomes text; half a surrogate pair becomes a question mark.
 

@@ -25,7 +25,7 @@ class MemreplayError(Exception):
 
 
 def exit_code_of(error: MemreplayError | OSError) -> int | None:
-    """The exit code for an error that ends a command; None for an OSError that no user can fix.
+    """Return the exit code for an error that ends a command; None for an OSError that no user can fix.
 
     A full disk is neither wrong usage nor an interruption: its owner makes room and continues.
     """

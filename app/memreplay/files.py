@@ -13,7 +13,7 @@ NOT_REGULAR = "is not a regular file"
 
 
 def is_irregular(path: Path) -> bool:
-    """Whether the path exists and is no regular file: a device, a pipe, a socket, a folder."""
+    """Return whether the path exists and is no regular file: a device, a pipe, a socket, a folder."""
     try:
         return not stat.S_ISREG(path.stat().st_mode)
     except (OSError, ValueError):
@@ -21,7 +21,7 @@ def is_irregular(path: Path) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """The text of a regular UTF-8 file.
+    """Return the text of a regular UTF-8 file.
 
     Raises:
         OSError: missing, unreadable, or not a regular file.
@@ -68,7 +68,7 @@ def write_whole(output: str, text: str | Iterable[str]) -> None:
 
 
 def _target(output: str) -> Path:
-    """The file that a path resolves to; it need not exist.
+    """Return the file that a path resolves to; it need not exist.
 
     Raises:
         UsageError: it is not a file, or its folder does not exist.

@@ -18,7 +18,7 @@ _PACKAGED_DATA = _PACKAGE / "_data"
 
 
 def clone_folder() -> Path | None:
-    """The root of the clone that this code runs from; None for an installed package."""
+    """Return the root of the clone that this code runs from; None for an installed package."""
     root = _PACKAGE.parents[1]
     return root if _PACKAGE.parent.name == "app" and (root / "pyproject.toml").is_file() else None
 
@@ -37,12 +37,12 @@ def notes_folder() -> Path:
 
 
 def demo_recording() -> Path:
-    """The demo that is opened first."""
+    """Return the demo that is opened first."""
     return _shipped_recordings() / "demo.sqlite3"
 
 
 def demo_recordings() -> list[Path]:
-    """The shipped recordings: the demo, and the stories."""
+    """Return the shipped recordings: the demo, and the stories."""
     stories = sorted((_shipped_recordings() / "demos").glob("*.sqlite3"))
     return [path for path in (demo_recording(), *stories) if path.is_file()]
 
@@ -57,22 +57,22 @@ def cache_folder() -> Path:
 
 
 def config_file() -> Path:
-    """The user's config file, which need not exist."""
+    """Return the user's config file, which need not exist."""
     return user_config_path(APPLICATION, appauthor=False) / "config.toml"
 
 
 def theme_file() -> Path:
-    """The theme that was picked on the screen last."""
+    """Return the theme that was picked on the screen last."""
     return user_data_path(APPLICATION, appauthor=False) / "theme.json"
 
 
 def trusted_projects_file() -> Path:
-    """The settings of projects that the user has allowed when asked."""
+    """Return the settings of projects that the user has allowed when asked."""
     return user_data_path(APPLICATION, appauthor=False) / "trusted_projects.json"
 
 
 def recording_files() -> list[Path]:
-    """The shipped demos, then the user's recordings, newest first."""
+    """Return the shipped demos, then the user's recordings, newest first."""
     folder = recordings_folder()
     demos = demo_recordings()
     shipped = {path.resolve() for path in demos}

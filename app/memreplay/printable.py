@@ -31,7 +31,9 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether a joiner stands inside an emoji. A dangling one would join with whatever is drawn beside it."""
+    """Return whether a joiner stands inside an emoji. A dangling one would join with whatever is drawn beside
+    it.
+    """
     return all(
         beside > "\x7f" and beside != _JOINER and not beside.isspace()
         for beside in (text[place - 1 : place] or " ", text[place + 1 : place + 2] or " ")

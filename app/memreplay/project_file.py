@@ -23,7 +23,9 @@ _PROJECT_FILE, _PYPROJECT, _TABLE = "memreplay.toml", "pyproject.toml", "memrepl
 
 
 def project_file() -> Path | None:
-    """The settings of the project that the working directory is in: the nearest file above it that has any."""
+    """Return the settings of the project that the working directory is in: the nearest file above it that has
+    any.
+    """
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (own := folder / _PROJECT_FILE).is_file():
@@ -37,7 +39,7 @@ def project_file() -> Path | None:
 
 
 def settings_in(path: Path) -> dict[str, Any]:
-    """The settings of a project file, as they are written.
+    """Return the settings of a project file, as they are written.
 
     Raises:
         UsageError: the file cannot be read.
@@ -94,7 +96,7 @@ def _remember(folder: Path, found: Sequence[Reach]) -> None:
 
 
 def _remembered() -> dict[str, list[str]]:
-    """The settings that each project was trusted with; a file that is missing or damaged trusts none."""
+    """Return the settings that each project was trusted with; a file that is missing or damaged trusts none."""
     try:
         known = json.loads(trusted_projects_file().read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -37,7 +37,7 @@ class Memory:
         self._replayed, self._loop, self._node = replayed, loop, node
 
     def recalls(self, question: str, expected: str | None = None, *, turn: int | None = None) -> Recalled:
-        """Whether what memory returns for a question after a turn (default: the last) holds the answer.
+        """Return whether what memory returns for a question after a turn (default: the last) holds the answer.
 
         ``question`` is the id or the text of a question of the dataset, or, with ``expected``, one of your own. No
         model is asked. A failure names the stage that lost the answer.
@@ -49,7 +49,9 @@ class Memory:
         return recalled
 
     def answers(self, question: str, expected: str | None = None, *, turn: int | None = None) -> Answered:
-        """Whether the model (of the marker or the configuration) answers rightly from what memory returns."""
+        """Return whether the model (of the marker or the configuration) answers rightly from what memory
+        returns.
+        """
         with _in_one_sentence():
             asked = self._replayed.question(question, expected)
             answered = self._loop.call(self._replayed.answer(asked, turn))

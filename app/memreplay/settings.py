@@ -208,7 +208,7 @@ class Settings:
     changes."""
 
     def public(self) -> dict[str, Any]:
-        """The settings as they may be recorded: JSON without secrets, and without those of the screen."""
+        """Return the settings as they may be recorded: JSON without secrets, and without those of the screen."""
         values: dict[str, Any] = {
             name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
         }
@@ -232,7 +232,7 @@ def recorded_values(recorded: Mapping[str, Any], file: Path) -> dict[str, Any]:
 
 
 def command_line(values: Mapping[str, Any]) -> list[str]:
-    """The flags that give these recorded settings, leaving out defaults."""
+    """Return the flags that give these recorded settings, leaving out defaults."""
     words: list[str] = []
     values = {**values, **values.get(AS_GIVEN, {})}
     for each in fields(Settings):
@@ -265,19 +265,19 @@ def value_words(value: Any) -> str:
 
 @cache
 def types(*, annotated: bool = False) -> Mapping[str, Any]:
-    """The type of each setting; annotated, with its bounds and its flag."""
+    """Return the type of each setting; annotated, with its bounds and its flag."""
     return get_type_hints(Settings, include_extras=annotated)
 
 
 @cache
 def flags() -> dict[str, Flag]:
-    """The flag of each setting that has one, in the order of declaration."""
+    """Return the flag of each setting that has one, in the order of declaration."""
     marks = {name: getattr(hint, "__metadata__", ()) for name, hint in types(annotated=True).items()}
     return {name: mark for name, found in marks.items() for mark in found if isinstance(mark, Flag)}
 
 
 def read_settings(**flags: Any) -> Settings:
-    """The settings with these flags; a flag that is None or empty was not given.
+    """Return the settings with these flags; a flag that is None or empty was not given.
 
     Raises:
         UsageError: a value is unusable. The message names the setting, where it can come from, and the problem.
@@ -364,7 +364,7 @@ def _validated(name: str, value: Any, source: str) -> Any:
 
 
 def _parsed(name: str, value: Any) -> Any:
-    """The value of a setting that environment variables spell as text."""
+    """Return the value of a setting that environment variables spell as text."""
     if not isinstance(value, str):
         return value
     if types()[name] == Names:
@@ -378,7 +378,7 @@ def _parsed(name: str, value: Any) -> Any:
 
 
 def _checked(name: str, value: Any) -> Any:
-    """What types and bounds cannot express."""
+    """Return what types and bounds cannot express."""
     match name:
         case "backend" | "model":
             if not value:

@@ -25,7 +25,7 @@ _SHOW_CURSOR = b"\x1b[?25h"
 
 
 def requests_to_end() -> list[signal.Signals]:
-    """The signals by which a system or a terminal asks a program to end; SIGINT comes from the user."""
+    """Return the signals by which a system or a terminal asks a program to end; SIGINT comes from the user."""
     names = [name for name in ("SIGTERM", "SIGQUIT", "SIGHUP") if hasattr(signal, name)]
     numbers = [signal.Signals[name] for name in names]
     return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]

@@ -69,7 +69,7 @@ class StandardStream:
 
     @property
     def failure(self) -> OSError | None:
-        """Why output is missing that somebody waits for: a full disk, not a reader that has read enough."""
+        """Return why output is missing that somebody waits for: a full disk, not a reader that has read enough."""
         lost = self.trusted.lost
         return None if lost is None or lost.errno == errno.EPIPE else lost
 

@@ -12,7 +12,7 @@ _POINT = "\ue000"
 
 
 def normalised(text: str) -> str:
-    """The text as words separated by single spaces, without case, accents and punctuation.
+    """Return the text as words separated by single spaces, without case, accents and punctuation.
 
     A point or comma between digits stays (as a point): "1,340" is one word, and does not contain the word "340".
     """
@@ -21,7 +21,7 @@ def normalised(text: str) -> str:
 
 
 def occurs_in(phrase: str, text: str) -> bool:
-    """Whether the phrase occurs in the text as whole words, both normalised.
+    """Return whether the phrase occurs in the text as whole words, both normalised.
 
     A phrase of punctuation alone ("++") is searched for verbatim; a blank one is never found.
     """

@@ -68,7 +68,7 @@ class Reach:
 
     @property
     def flag(self) -> str:
-        """The flag that says the same, quoted for a shell."""
+        """Return the flag that says the same, quoted for a shell."""
         return f"--{self.setting.replace('_', '-')} {shlex.quote(str(self.value))}"
 
 
@@ -99,7 +99,7 @@ class NotAllowedError(UsageError):
 
 
 def in_words(reaches: Sequence[Reach]) -> str:
-    """What a file asks for, in one line."""
+    """Return what a file asks for, in one line."""
     return "; ".join(map(str, reaches))
 
 
@@ -120,7 +120,7 @@ def _each(value: Any) -> Iterable[Any]:
 
 
 def _effect(name: str, value: Any) -> str | None:
-    """What a value does beyond choosing among what is shipped; None if nothing."""
+    """Return what a value does beyond choosing among what is shipped; None if nothing."""
     if name in MOST:
         return None if value <= MOST[name] else f"is beyond {MOST[name]:,}, the most that a file may choose"
     if name in _ONLY_STRICTER:

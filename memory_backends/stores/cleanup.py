@@ -36,7 +36,7 @@ class RunData:
 
     @property
     def runs(self) -> list[str]:
-        """Ids of the runs that left something."""
+        """Return ids of the runs that left something."""
         return sorted({*self.keys, *self.points})
 
 
@@ -108,7 +108,7 @@ async def _keys(redis: RedisConnection) -> AsyncIterator[str]:
 
 
 async def _points(qdrant: QdrantConnection) -> AsyncIterator[tuple[str, dict[str, str]]]:
-    """A collection, and some of our points in it: id to run."""
+    """Yield a collection, and some of our points in it: id to run."""
     if not qdrant.is_shared:
         return
     client = await asyncio.to_thread(qdrant.client)
@@ -125,7 +125,7 @@ async def _points(qdrant: QdrantConnection) -> AsyncIterator[tuple[str, dict[str
 
 
 def _tenants(client: Any, collection: str, offset: Any) -> tuple[list[tuple[str, str]], Any]:
-    """A page of points, each with the tenant it names."""
+    """Return a page of points, each with the tenant it names."""
     page, following = client.scroll(
         collection, limit=_PAGE, offset=offset, with_payload=[TENANT], with_vectors=False
     )

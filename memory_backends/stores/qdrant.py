@@ -67,7 +67,7 @@ class QdrantConnection:
 
     @classmethod
     def to(cls, url: str, api_key: str | None = None, attempts: int = ATTEMPTS) -> QdrantConnection:
-        """A server at ``http://host[:port]``, or ``https://`` for TLS."""
+        """Return a server at ``http://host[:port]``, or ``https://`` for TLS."""
         expected = "expected http://host[:port] or https://…"
         try:
             address = parse_address(url, ("http", "https"))
@@ -77,11 +77,11 @@ class QdrantConnection:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all namespaces share the same collections."""
+        """Return whether all namespaces share the same collections."""
         return self._url is not None
 
     def client(self) -> QdrantClient:
-        """A client for one namespace: the server's, or a new and empty embedded one. Slow at first."""
+        """Return a client for one namespace: the server's, or a new and empty embedded one. Slow at first."""
         from qdrant_client import QdrantClient
 
         if self._url is None:
@@ -122,14 +122,14 @@ class QdrantConnection:
 
 
 def is_conflict(error: Exception) -> bool:
-    """Whether what was to be created exists."""
+    """Return whether what was to be created exists."""
     from qdrant_client.http.exceptions import UnexpectedResponse
 
     return isinstance(error, UnexpectedResponse) and error.status_code == 409
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether the same command could succeed a moment later."""
+    """Return whether the same command could succeed a moment later."""
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
     if isinstance(error, UnexpectedResponse):
@@ -138,7 +138,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _reason(error: Exception) -> str | None:
-    """What is wrong with the server, without what was sent; None for an error of our own."""
+    """Return what is wrong with the server, without what was sent; None for an error of our own."""
     from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
     cause = error.source if isinstance(error, ResponseHandlingException) else error
@@ -256,7 +256,7 @@ class KnowledgeStore:
         *,
         where: Mapping[str, Any] | None = None,
     ) -> list[ScoredPoint]:
-        """The ``limit`` nearest points, best first. ``query`` is the text of ``vector``.
+        """Return the ``limit`` nearest points, best first. ``query`` is the text of ``vector``.
 
         A score is the cosine, to six decimals. ``where`` maps payload fields to the value that they must have.
         """
@@ -290,7 +290,7 @@ class KnowledgeStore:
         return [ReadPoint(id=id_, payload=payloads[id_]) for id_ in ids if id_ in payloads]
 
     async def scan(self, collection: str) -> list[ReadPoint]:
-        """All points of this namespace, in the order in which they were first written."""
+        """Return all points of this namespace, in the order in which they were first written."""
         with self._noted_failure("scroll", collection) as elapsed:
             payloads = await self.dump(collection)
         self._note("scroll", collection, _read(payloads), elapsed())
@@ -319,14 +319,18 @@ class KnowledgeStore:
         self._note("delete", collection, RemoveChange(count=len(present), ids=tuple(present)), elapsed())
 
     async def dump(self, collection: str) -> dict[str, dict[str, Any]]:
-        """Every point of this namespace, id to payload, in the order in which they were first written. Untraced."""
+        """Return every point of this namespace, id to payload, in the order in which they were first written.
+        Untraced.
+        """
         records = await self._sweep(lambda client: self._scroll(client, collection, with_vectors=False))
         payloads = {str(record.id): _given(record.payload) for record in records}
         known = self._ids.setdefault(collection, dict.fromkeys(payloads))
         return {id_: payloads.pop(id_) for id_ in known if id_ in payloads} | payloads
 
     async def vectors(self, collection: str) -> tuple[list[str], NDArray[np.float32]]:
-        """Ids and vectors, of unit length, shape ``(n, dimension)``, of this namespace's points. Untraced."""
+        """Return ids and vectors, of unit length, shape ``(n, dimension)``, of this namespace's points.
+        Untraced.
+        """
         import numpy as np
 
         records = await self._sweep(lambda client: self._scroll(client, collection, with_vectors=True))
@@ -453,7 +457,7 @@ def _cosines(one: NDArray[np.float32], others: Sequence[Any]) -> list[float]:
 
 
 def _given(payload: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A payload without the tenant."""
+    """Return a payload without the tenant."""
     return {key: value for key, value in (payload or {}).items() if key != TENANT}
 
 

@@ -58,17 +58,17 @@ class RedisConnection:
 
     @cached_property
     def client(self) -> Redis:
-        """The client, made at its first use: importing one takes a fifth of a second."""
+        """Return the client, made at its first use: importing one takes a fifth of a second."""
         return self._connect()
 
     @classmethod
     def embedded(cls) -> RedisConnection:
-        """An empty Redis inside this process, gone with this object."""
+        """Return an empty Redis inside this process, gone with this object."""
         return cls(_embedded_client, "embedded")
 
     @classmethod
     def to(cls, url: str, attempts: int = ATTEMPTS) -> RedisConnection:
-        """A server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS.
+        """Return a server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS.
 
         ``?ssl_ca_certs=PATH`` names a private certificate authority.
         """
@@ -144,7 +144,7 @@ def _embedded_client() -> Redis:
 
 
 def _may_pass(error: BaseException) -> bool:
-    """Whether the same command could succeed a moment later."""
+    """Return whether the same command could succeed a moment later."""
     from redis.exceptions import AuthenticationError, BusyLoadingError, ConnectionError, TimeoutError
 
     passing = (ConnectionError, TimeoutError, BusyLoadingError, OSError)
@@ -152,7 +152,9 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong, without secrets: a server's message names none, and the client's names only the address."""
+    """Return what is wrong, without secrets: a server's message names none, and the client's names only the
+    address.
+    """
     from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
     if isinstance(error, NoPermissionError):
@@ -204,13 +206,13 @@ class OperatingMemory:
         self._lengths: dict[str, int] = {}
 
     async def read_text(self, key: str) -> str | None:
-        """The text at ``key``."""
+        """Return the text at ``key``."""
         raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
         self._note("GET", key, _read(raw), ms)
         return None if raw is None else _text(raw)
 
     async def read_state(self, key: str, kind: type[State]) -> State | None:
-        """The state at ``key``; None if there is none, or if the value is not a ``kind``."""
+        """Return the state at ``key``; None if there is none, or if the value is not a ``kind``."""
         raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
         state, error = None, None
         if raw is not None:
@@ -331,7 +333,7 @@ class OperatingMemory:
         return removed
 
     async def peek(self, key: str) -> Any | None:
-        """The value of ``key``, untraced: parsed if it is a JSON object, else text."""
+        """Return the value of ``key``, untraced: parsed if it is a JSON object, else text."""
         raw = await self._connection.read(lambda: self._client.get(key))
         if raw is None:
             return None
@@ -339,7 +341,7 @@ class OperatingMemory:
         return parsed if isinstance(parsed, dict) else _text(raw)
 
     async def peek_text(self, key: str) -> str | None:
-        """The text at ``key``, untraced and never parsed: a log may look like JSON."""
+        """Return the text at ``key``, untraced and never parsed: a log may look like JSON."""
         raw = await self._connection.read(lambda: self._client.get(key))
         return None if raw is None else _text(raw)
 
@@ -367,7 +369,7 @@ class OperatingMemory:
         self._trace.note(REDIS, command, key, change, ms, error)
 
     def _change_of_state(self, key: str, old: bytes | None, text: str) -> WriteChange | PatchChange:
-        """What a SET changed, from the earlier value that Redis returned.
+        """Return what a SET changed, from the earlier value that Redis returned.
 
         If that is not what this trace last wrote, somebody else wrote in between: then the trace also gets the
         whole new value, because a fold cannot know the value that the steps start from.
@@ -385,7 +387,7 @@ class OperatingMemory:
 
 
 def _json(state: Record) -> str:
-    """A state as it is stored: nulls written out, fields in declared order, text as UTF-8."""
+    """Return a state as it is stored: nulls written out, fields in declared order, text as UTF-8."""
     try:
         return state.model_dump_json()
     except PydanticSerializationError as error:

@@ -42,7 +42,9 @@ async def respecting_cancellation(work: Awaitable[Answer]) -> Answer:
 
 
 async def with_answer_kept(work: Awaitable[Answer]) -> Answer:
-    """The same for an answer that was paid for: return it so that it can be stored; cancel at the next await."""
+    """Return the same for an answer that was paid for: return it so that it can be stored; cancel at the next
+    await.
+    """
     answer, was_cancelled = await _with_cancellation(work)
     task = asyncio.current_task()
     if was_cancelled and task:
@@ -52,7 +54,9 @@ async def with_answer_kept(work: Awaitable[Answer]) -> Answer:
 
 
 async def _with_cancellation(work: Awaitable[Answer]) -> tuple[Answer, bool]:
-    """The answer, and whether a cancellation was lost. If one was, an error of the work no longer matters."""
+    """Return the answer, and whether a cancellation was lost. If one was, an error of the work no longer
+    matters.
+    """
     task = asyncio.current_task()
     requests = task.cancelling() if task else 0
     try:

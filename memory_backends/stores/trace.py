@@ -310,7 +310,7 @@ class MemoryTrace:
 
 
 def patch_between(old: dict[str, Any], new: dict[str, Any]) -> tuple[PatchStep, ...] | None:
-    """The steps from ``old`` to ``new``, each with the value it replaced.
+    """Return the steps from ``old`` to ``new``, each with the value it replaced.
 
     Only add, remove and replace: a move is written as a remove and an add. None if the steps would not lead to
     ``new``, so that a trace never holds a wrong patch.
@@ -341,6 +341,6 @@ def _take(document: Any, step: PatchStep) -> PatchStep:
 
 
 def _holder(document: Any, path: str) -> tuple[Any, Any]:
-    """The object or list that a path's last part lies in, and that part: a field's name or an index."""
+    """Return the object or list that a path's last part lies in, and that part: a field's name or an index."""
     pointed: tuple[Any, Any] = jsonpatch.JsonPointer(path).to_last(document)
     return pointed

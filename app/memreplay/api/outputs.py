@@ -24,7 +24,7 @@ def check_report_outputs(outputs: Sequence[str], *, inputs: Iterable[Path]) -> N
 
 
 def pages_among(outputs: Iterable[str]) -> list[str]:
-    """The outputs that are HTML reports."""
+    """Return the outputs that are HTML reports."""
     return [output for output in outputs if output.endswith(HTML)]
 
 

@@ -35,7 +35,7 @@ _MOST_ROWS = 60
 
 
 def table_html(headings: Sequence[str], rows: Sequence[Sequence[object]], caption: str = "") -> str:
-    """A table of at most 60 rows; longer cells are cut."""
+    """Return a table of at most 60 rows; longer cells are cut."""
     head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_MOST_ROWS])
     left_out = len(rows) - _MOST_ROWS
@@ -58,7 +58,7 @@ def _cell(value: object) -> str:
 
 
 def data_frame(rows: Iterable[dict[str, Any]]) -> pandas.DataFrame:
-    """A pandas data frame with a row for each.
+    """Return a pandas data frame with a row for each.
 
     Raises:
         UsageError: pandas is not installed.
@@ -120,24 +120,24 @@ class MemoryAt:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """All that its stores held, by the label of the store."""
+        """Return all that its stores held, by the label of the store."""
         with reporting_damage(self._path):
             return self._timeline.snapshot_at(self.backend, self.turn)
 
     @property
     def state(self) -> dict[str, Any]:
-        """The values under its keys: a text is a log, anything else a JSON state."""
+        """Return the values under its keys: a text is a log, anything else a JSON state."""
         return {key: value for values in self.snapshot.values.values() for key, value in values.items()}
 
     @property
     def points(self) -> dict[str, dict[str, dict[str, Any]]]:
-        """The payloads of its points, by collection and id."""
+        """Return the payloads of its points, by collection and id."""
         collections = (each for found in self.snapshot.points.values() for each in found.items())
         return {name: {id_: dict(payload) for id_, payload in points.items()} for name, points in collections}
 
     @cached_property
     def questions(self) -> tuple[AskedQuestion, ...]:
-        """The questions that were asked of it at this turn, in order."""
+        """Return the questions that were asked of it at this turn, in order."""
         with reporting_damage(self._path):
             return tuple(
                 self._question(answer)
@@ -176,7 +176,9 @@ class MemoryAt:
 
     @property
     def hits(self) -> tuple[Hit, ...] | None:
-        """What it retrieved. None where nothing was asked, and the read path of ordinary turns is not on record."""
+        """Return what it retrieved. None where nothing was asked, and the read path of ordinary turns is not on
+        record.
+        """
         asked = self._the_question()
         if asked is not None:
             return asked.hits
@@ -186,13 +188,13 @@ class MemoryAt:
 
     @property
     def prompt(self) -> str | None:
-        """The prompt as it was sent; None where nothing was asked."""
+        """Return the prompt as it was sent; None where nothing was asked."""
         asked = self._the_question()
         return asked.prompt if asked is not None else None
 
     @property
     def why(self) -> Attribution | None:
-        """The stage that lost the fact, or what a right answer rests on; None where nothing was asked."""
+        """Return the stage that lost the fact, or what a right answer rests on; None where nothing was asked."""
         asked = self._the_question()
         return asked.why if asked is not None else None
 
@@ -242,7 +244,7 @@ class RecordedConversation:
 
     @property
     def conversation(self) -> Conversation:
-        """Its sessions, turns and questions."""
+        """Return its sessions, turns and questions."""
         return self._timeline.conversation
 
     @property
@@ -251,11 +253,11 @@ class RecordedConversation:
 
     @property
     def backends(self) -> tuple[str, ...]:
-        """The memories that were run on it."""
+        """Return the memories that were run on it."""
         return tuple(self._timeline.backends)
 
     def at(self, turn: int | None = None, question: str | None = None) -> Moment:
-        """Its memories after a turn (1-based; 0 is before the first).
+        """Return its memories after a turn (1-based; 0 is before the first).
 
         Without a turn, where the question was asked; without either, at the end.
 
@@ -300,7 +302,9 @@ class Questions(Sequence[QuestionRow]):
         return len(self._rows)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row for each answer; tokens in columns of their own, as in CSV. Needs pandas."""
+        """Return a data frame with a row for each answer; tokens in columns of their own, as in CSV. Needs
+        pandas.
+        """
         return data_frame(_flat(row) for row in self._rows)
 
     def __repr__(self) -> str:
@@ -337,7 +341,7 @@ class Summary(Mapping[str, BackendResults]):
         return [(name, each.accuracy, *_counts(each)) for name, each in self.items()]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A data frame with a row for each backend. Needs pandas."""
+        """Return a data frame with a row for each backend. Needs pandas."""
         return data_frame(dict(zip(self._HEADINGS, row, strict=True)) for row in self._rows())
 
     def __repr__(self) -> str:
@@ -376,29 +380,29 @@ class RecordedRun:
 
     @cached_property
     def results(self) -> Results:
-        """Everything that ``results.json`` holds, computed on first use. Asks no model."""
+        """Return everything that ``results.json`` holds, computed on first use. Asks no model."""
         self._check_open()
         with reporting_damage(self.path):
             return results_of_run(self.recording, self.info, self._answer_key)
 
     @cached_property
     def questions(self) -> Questions:
-        """The answers, in the order of the dataset."""
+        """Return the answers, in the order of the dataset."""
         return Questions(self.results.questions)
 
     @cached_property
     def summary(self) -> Summary:
-        """The figures by backend."""
+        """Return the figures by backend."""
         return Summary(self.results)
 
     @property
     def conversations(self) -> tuple[str, ...]:
-        """The ids of its conversations, in the order in which they were replayed."""
+        """Return the ids of its conversations, in the order in which they were replayed."""
         self._check_open()
         return tuple(self.recording.conversation_ids(self.id))
 
     def conversation(self, conversation_id: str) -> RecordedConversation:
-        """One of its conversations.
+        """Return one of its conversations.
 
         Raises:
             RecordingError: the run has no such conversation.

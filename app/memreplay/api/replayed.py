@@ -46,14 +46,14 @@ class Recalled:
         return self.stage is None
 
     def __repr__(self) -> str:
-        """One short line: pytest cuts longer ones."""
+        """Return one short line: pytest cuts longer ones."""
         if self.stage is None:
             return f"<{self.backend} recalls {_quoted(self.expected)} at turn {self.turn}>"
         return f"<{self.backend} at turn {self.turn}: {self.stage}. {self.detail}>"
 
     @property
     def explanation(self) -> str:
-        """The question, what was expected, where it was lost, and what was retrieved instead."""
+        """Return the question, what was expected, where it was lost, and what was retrieved instead."""
         lines = [f"question: {self.question}", f"expected: {self.expected}", f"said in: {', '.join(self.evidence)}"]
         lines.append(f"{self.backend} at turn {self.turn}: {self.stage or 'recalled'}. {self.detail}")
         lines += [f"hit {hit.rank}: {_quoted(hit.text)}" for hit in self.hits[:5]] or ["no hits"]
@@ -104,7 +104,8 @@ class ReplayedMemory:
         self._events: list[ReplayEvent] = []
 
     async def recall(self, question: Question, turn: int | None = None) -> Recalled:
-        """What memory returns for a question after a turn, by default the last. Calls no model but the extractor.
+        """Return what memory returns for a question after a turn, by default the last. Calls no model but the
+        extractor.
 
         Raises:
             MemreplayError: the turn does not exist, the memory failed, or the right answer is that it was not said.
@@ -115,7 +116,7 @@ class ReplayedMemory:
         return self._recalled(question, asked)
 
     async def answer(self, question: Question, turn: int | None = None) -> Answered:
-        """The graded reply of the model, from what memory returns after a turn."""
+        """Return the graded reply of the model, from what memory returns after a turn."""
         asked, score = await self._ask(question, turn, self._settings.model[0])
         replies = (event for event in reversed(self._events) if isinstance(event, ReplyReceived))
         reply = next(replies).reply
@@ -125,7 +126,7 @@ class ReplayedMemory:
         return Answered(question.text, question.expected, reply.text, score.outcome, recalled)
 
     def question(self, named: str, expected: str | None) -> Question:
-        """The question of the dataset with this id or text; with ``expected``, one of the caller's own.
+        """Return the question of the dataset with this id or text; with ``expected``, one of the caller's own.
 
         Raises:
             UsageError: the dataset has none like it, and no answer is expected.
@@ -164,7 +165,7 @@ class ReplayedMemory:
         )
 
     def _lost(self, answerable: Answerable, stages: Stages) -> tuple[str | None, str]:
-        """The stage that lost the answer, as in the results of a run, and what happened there."""
+        """Return the stage that lost the answer, as in the results of a run, and what happened there."""
         if answerable.held_by(stages.in_prompt):
             return None, "What it returned holds the answer."
         said_in = self._saying(answerable.question.expected)

@@ -190,7 +190,7 @@ async def arun(
 
 
 def settings_of(backends: Sequence[object] | str, model: Sequence[str] | str, others: dict[str, Any]) -> Settings:
-    """The settings that these arguments give, over those of the environment and the configuration files.
+    """Return the settings that these arguments give, over those of the environment and the configuration files.
 
     Raises:
         UsageError: one is unknown or unusable, or a memory is none.
@@ -220,7 +220,7 @@ def _counted(totals: Any) -> Iterator[BatchProgress]:
 
 
 def _blocking(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
-    """The function for callers that wait, also inside a running event loop."""
+    """Return the function for callers that wait, also inside a running event loop."""
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -178,7 +178,7 @@ class _Estimating:
                 await estimate_change(change, self._counting.reader, self._run.answer_judge)
 
     def _result(self) -> Estimates:
-        """All rows; those of memories that failed say so."""
+        """Return all rows; those of memories that failed say so."""
         present = {key: row for key, row in self._rows.items() if key[0] not in self._absent}
         rows = self._rows | self._counting.finished(present)
         for key in present if self._why else ():

@@ -87,7 +87,7 @@ class Tally:
 
     @property
     def right(self) -> str:
-        """The share of right answers so far, with its 95 % interval."""
+        """Return the share of right answers so far, with its 95 % interval."""
         graded = self.done - self.errors
         interval = wilson_interval(self.correct, graded)
         if interval is None:
@@ -97,13 +97,13 @@ class Tally:
 
     @property
     def cost(self) -> str:
-        """The cost; a plus means that the price of some replies is unknown."""
+        """Return the cost; a plus means that the price of some replies is unknown."""
         if self.unpriced and not self.paid_usd:
             return "unknown"
         return dollars(self.paid_usd) + ("+" if self.unpriced else "")
 
     def rate(self, seconds: float) -> float:
-        """Answers per second of this process."""
+        """Return answers per second of this process."""
         return (self.done - self.resumed) / seconds if seconds > 0 else 0.0
 
 
@@ -192,7 +192,7 @@ class BatchProgress:
 
     @property
     def overall(self) -> Tally:
-        """All backends and models together."""
+        """Return all backends and models together."""
         together = Tally(0)
         for tally in self.tallies.values():
             for name in vars(together):
@@ -325,7 +325,7 @@ _MOST_SHOWN = 8
 
 
 def _at_work(workers: str, conversations: Mapping[str, float]) -> str:
-    """The workers with the conversations that they have played for longest, and since when."""
+    """Return the workers with the conversations that they have played for longest, and since when."""
     longest = sorted(conversations.items(), key=lambda each: -each[1])
     shown = [f"{name} {duration(seconds)}" for name, seconds in longest[:_MOST_SHOWN]]
     more = len(longest) - len(shown)

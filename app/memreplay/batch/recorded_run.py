@@ -61,7 +61,7 @@ class RunPlan:
 
 
 def to_continue(ending: Ending, recording: Path) -> str:
-    """How an incomplete run ended, and how to continue it."""
+    """Return how an incomplete run ended, and how to continue it."""
     return (
         f"{ending}; everything finished so far is saved. To continue, run the same command with"
         f" --recording {recording} --resume"

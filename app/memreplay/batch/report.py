@@ -57,11 +57,11 @@ class RecordedHistory:
         self._grade_again()
 
     def kept_until(self, backend: str, turn: int) -> Iterator[ReplayEvent]:
-        """What a backend heard, decided and changed up to a position, with its opening, in order."""
+        """Return what a backend heard, decided and changed up to a position, with its opening, in order."""
         return (event for position in range(turn + 1) for event in self._at.get((backend, position), ()))
 
     def answers(self) -> Iterator[Answer]:
-        """All asks, in the order of asking."""
+        """Return all asks, in the order of asking."""
         return iter(self._asks)
 
     def _grade_again(self) -> None:
@@ -114,7 +114,7 @@ def results_of_run(
     answer_key: AnswerKey | None = None,
     conversations: Sequence[str] | None = None,
 ) -> Results:
-    """The results of a run, or of some of its conversations. In dataset order, then by backend and model."""
+    """Return the results of a run, or of some of its conversations. In dataset order, then by backend and model."""
     rows: list[QuestionRow] = []
     styles = _OptionStyles()
     corrected: set[str] = set()
@@ -165,7 +165,7 @@ def _rows_of(
     answer_key: AnswerKey | None,
     writing: dict[str, Writing],
 ) -> tuple[list[QuestionRow], Reasked]:
-    """The rows of a conversation and its re-asks. Its events can be freed before the next ones are read."""
+    """Return the rows of a conversation and its re-asks. Its events can be freed before the next ones are read."""
     history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
     for backend, of_conversation in history.writing.items():
         writing[backend].merge(of_conversation)
@@ -212,7 +212,7 @@ def _rows(
 
 
 def _in_order(history: RecordedHistory, run: RunInfo) -> list[Answer]:
-    """The scored answers of the run's own backends, without questions that were asked by hand."""
+    """Return the scored answers of the run's own backends, without questions that were asked by hand."""
     place = {question.id: index for index, question in enumerate(history.conversation.questions)}
     implicit_baselines = CLOSED_BOOK if run.settings.get(_CLOSED_BOOK_IS_IMPLICIT) else None
     backends = {name: index for index, name in enumerate(run.settings["backend"]) if name != implicit_baselines}
@@ -247,6 +247,6 @@ class _OptionStyles:
         self._questions[conversation.dataset].extend(conversation.questions)
 
     def by_dataset(self) -> dict[str, OptionStyle]:
-        """The style of datasets with multiple-choice questions."""
+        """Return the style of datasets with multiple-choice questions."""
         styles = {dataset: option_style(questions) for dataset, questions in self._questions.items()}
         return {dataset: style for dataset, style in styles.items() if style is not None}

@@ -60,7 +60,9 @@ class RemainingWork:
 def remaining_work(
     conversation: Conversation, recorder: RunRecorder, asking: AskPlan, *, has_judge: bool = False
 ) -> RemainingWork:
-    """What is left of a conversation. Half-finished work of an earlier attempt is removed from the recording."""
+    """Return what is left of a conversation. Half-finished work of an earlier attempt is removed from the
+    recording.
+    """
     answers, closed = _recorded(conversation, recorder)
     left: list[Ask] = []
     answered: list[tuple[Question, Answer, ReplyReceived]] = []
@@ -99,7 +101,7 @@ def _retry(received: ReplyReceived, asking: AskPlan) -> bool:
 
 
 def _needs_judge(question: Question, answer: Answer, received: ReplyReceived, asking: AskPlan) -> bool:
-    """Whether the judge was not asked yet, or is to be asked again because it gave no verdict.
+    """Return whether the judge was not asked yet, or is to be asked again because it gave no verdict.
 
     A reply of it that we failed to read is read again instead.
     """
@@ -110,7 +112,9 @@ def _needs_judge(question: Question, answer: Answer, received: ReplyReceived, as
 
 
 def _scored(question: Question, answer: Answer, received: ReplyReceived, recorder: RunRecorder) -> AnswerScored:
-    """The score of a recorded reply; scored now if the earlier attempt ended before that, or its grading failed."""
+    """Return the score of a recorded reply; scored now if the earlier attempt ended before that, or its grading
+    failed.
+    """
     if answer.scored is None:
         scored = score_answer(question, answer.asked, received.reply, answer.judgement)
     else:
@@ -274,7 +278,7 @@ class BatchRunner:
         self._progressed.set()
 
     async def _played_elsewhere(self, conversation: Conversation, work: RemainingWork) -> Played | None:
-        """What workers did with a conversation, if there are any and they have memories to fill."""
+        """Return what workers did with a conversation, if there are any and they have memories to fill."""
         if self._elsewhere is None or not self._elsewhere.plays(work.backends):
             return None
         played = await self._elsewhere.play(
@@ -321,7 +325,7 @@ class BatchRunner:
                 self._progress.add_recorded(received, scored)
 
     async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
-        """Whether the question was answered, and not cut off by the end of the run or of its model."""
+        """Return whether the question was answered, and not cut off by the end of the run or of its model."""
         answerer = _answerer_of(ask)
         try:
             async with self._lanes[answerer]:
@@ -342,7 +346,7 @@ class BatchRunner:
             self._run.rate_limiters.of(name).mark_unavailable(why)
 
     def _usable_answerers(self) -> list[str]:
-        """The answerers that are not given up."""
+        """Return the answerers that are not given up."""
         given_up = self._run.rate_limiters.unavailable
         return [name for name in self._lanes if name not in given_up]
 
@@ -362,7 +366,7 @@ class BatchRunner:
             await self._progressed.wait()
 
     def _short_of_asks(self) -> bool:
-        """Whether too few conversations are waiting to keep the models busy while the next is ingested.
+        """Return whether too few conversations are waiting to keep the models busy while the next is ingested.
 
         One is asked about while as many are ingested as there are places; more only use memory, unless short.
         """

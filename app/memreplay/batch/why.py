@@ -112,7 +112,7 @@ def _finished(recording: Recording, run_id: str | None) -> RunInfo:
 
 
 def _count_wrong(recording: Recording, run: RunInfo, selection: Selection) -> int:
-    """The wrong answers that are to be asked again; prompts are not read for it."""
+    """Return the wrong answers that are to be asked again; prompts are not read for it."""
     wrong = sum(
         is_wrong(answer) and selection.takes(answer.asked)
         for conversation in recording.conversation_ids(run.id)
@@ -122,7 +122,7 @@ def _count_wrong(recording: Recording, run: RunInfo, selection: Selection) -> in
 
 
 def _left_out(recording: Recording, run: RunInfo) -> Iterator[str]:
-    """What is wrong in a run and cannot be asked again, with the reason."""
+    """Yield what is wrong in a run and cannot be asked again, with the reason."""
     agents = sum(
         is_wrong(answer) and answer.asked.model == AGENT_MODEL
         for conversation in recording.conversation_ids(run.id)
@@ -167,7 +167,8 @@ def _summary(progress: Progress) -> str:
 async def estimate_reasking(
     path: Path, run_id: str | None, given: Settings, selection: Selection, consent: Consent = refuse
 ) -> Estimates:
-    """The calls that asking a finished run's wrong answers again would take, without those already recorded.
+    """Return the calls that asking a finished run's wrong answers again would take, without those already
+    recorded.
 
     Raises:
         RecordingError: the file cannot be read.

@@ -40,7 +40,7 @@ _MOST_TEXT = 200
 
 
 def as_junit(results: Results) -> str:
-    """The whole file. Times are seconds: those of the memory's read path and of the model call."""
+    """Return the whole file. Times are seconds: those of the memory's read path and of the model call."""
     root = ET.Element("testsuites", name="memreplay")
     suites = [
         _suite(name, rows, results.backends[name], results)
@@ -189,7 +189,9 @@ RENDERERS: dict[str, Renderer] = {
 
 
 def ending_of(output: str, endings: Iterable[str]) -> str | None:
-    """The ending that decides the format. A name without one is Markdown, as CI services' summary files are."""
+    """Return the ending that decides the format. A name without one is Markdown, as CI services' summary files
+    are.
+    """
     fitting = next((ending for ending in endings if output.endswith(ending)), None)
     return ".md" if fitting is None and not Path(output).suffix else fitting
 

@@ -72,7 +72,7 @@ def check_options(options: BatchOptions) -> None:
 
 
 def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | None:
-    """A warning about the given options that have no effect on tests, if any."""
+    """Return a warning about the given options that have no effect on tests, if any."""
     idle = {
         "--shuffle-choices": settings.shuffle_choices,
         "--evidence": options.evidence is not None,
@@ -134,7 +134,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
 
 
 async def _play(settings: Settings, work: Work, recording: Path, plan: RunPlan) -> tuple[Ending, str]:
-    """How the run ended, and its id. The embedder is released when it returns."""
+    """Return how the run ended, and its id. The embedder is released when it returns."""
     run = start(settings, recording, work, warn=_warn)
     ending = await run_recorded(run, plan)
     return ending, run.run_id

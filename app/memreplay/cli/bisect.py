@@ -96,7 +96,7 @@ def bisect(
 
 
 def _asked(run: RunInfo) -> str:
-    """Which model answers, and who says whether it is right."""
+    """Return which model answers, and who says whether it is right."""
     model, judge = next(iter(run.settings["model"])), run.settings.get("judge")
     return f" ({printable(model)}{f', by the judge {printable(judge)}' if judge else ''})"
 
@@ -148,7 +148,9 @@ def _question(recording: Recording, run: RunInfo, wanted: str) -> tuple[Timeline
 
 
 def bar(life: Lifetime, last: int, width: int) -> str:
-    """Turns 0 to ``last`` in at most ``width`` cells, full where the answer is known at any of their turns."""
+    """Return turns 0 to ``last`` in at most ``width`` cells, full where the answer is known at any of their
+    turns.
+    """
     cells = min(width, last + 1)
     edges = [cell * (last + 1) // cells for cell in range(cells + 1)]
     return "".join(

@@ -117,7 +117,7 @@ def compare(
 
 
 def _level(fail_on_regression: bool, alpha: float | None) -> float | None:
-    """The significance level of the check; None if there is none."""
+    """Return the significance level of the check; None if there is none."""
     if alpha is not None and not fail_on_regression:
         raise UsageError("--alpha needs --fail-on-regression")
     if alpha is not None and not 0 < alpha < 1:
@@ -126,7 +126,7 @@ def _level(fail_on_regression: bool, alpha: float | None) -> float | None:
 
 
 def _verdict(compared: RunComparison, level: float | None) -> list[str]:
-    """What the check for regressions found, in sentences."""
+    """Return what the check for regressions found, in sentences."""
     if level is None:
         return []
     found = regressions_in(compared, level)
@@ -149,7 +149,9 @@ def _report_blind(compared: RunComparison, level: float) -> None:
 
 
 def _exit_code(compared: RunComparison, rows_b: Sequence[AnswerRow], level: float) -> int:
-    """A regression is one whatever else failed; without one, errors in the second run leave the question open."""
+    """Return a regression is one whatever else failed; without one, errors in the second run leave the question
+    open.
+    """
     if regressions_in(compared, level):
         return EXIT_REGRESSION
     return EXIT_QUESTION_ERRORS if any(row.outcome == "error" for row in rows_b) else EXIT_DONE
@@ -166,7 +168,8 @@ class _Side:
 
 
 def _side(path: Path, run_id: str | None, stack: ExitStack, *, whole: bool) -> _Side:
-    """A results file, or a run (the newest by default) of a recording, which stays open as long as ``stack``.
+    """Return a results file, or a run (the newest by default) of a recording, which stays open as long as
+    ``stack``.
 
     ``whole``: with all results, which only files of this version have.
     """

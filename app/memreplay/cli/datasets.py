@@ -188,7 +188,7 @@ def _show_coverage(as_json: bool) -> None:
 
 
 def _all_shipped() -> Iterable[tuple[DatasetEntry, list[Conversation] | str]]:
-    """Every shipped dataset with its conversations, or with its error."""
+    """Yield every shipped dataset with its conversations, or with its error."""
     with show_reading_progress() as opened:
         for entry in shipped_datasets():
             try:
@@ -213,7 +213,9 @@ def _listed(entry: DatasetEntry, found: Sequence[Conversation] | str) -> Listed:
 
 
 def _listed_tests(entry: ShippedDataset) -> Listed:
-    """A dataset of tests. Its code is not executed, and options decide how many tests it creates: counts are 0."""
+    """Return a dataset of tests. Its code is not executed, and options decide how many tests it creates: counts
+    are 0.
+    """
     path = str(datasets_folder() / entry.file)
     return Listed(entry.key, path, _PYTHON, 0, 0, 0, "", ("tests",), None)
 

@@ -137,7 +137,7 @@ def _accept(book: DraftBook, accept: str) -> None:
 
 
 def _listed(book: DraftBook, path: str) -> list[str]:
-    """The ids in a file, one a line; Raises UsageError for one that is no draft."""
+    """Return the ids in a file, one a line; Raises UsageError for one that is no draft."""
     try:
         lines = read_text(Path(path)).splitlines()
     except (OSError, ValueError) as error:

@@ -94,12 +94,12 @@ def _parameter(name: str, *, of_recording: bool) -> Parameter:
 
 
 def _parameter_name(name: str) -> str:
-    """A switch turns its setting on, or off where it is on by default: ``cache`` has ``--no-cache``."""
+    """Return a switch turns its setting on, or off where it is on by default: ``cache`` has ``--no-cache``."""
     return f"no_{name}" if _DEFAULTS[name] is True else name
 
 
 def _value(name: str, given: Any) -> Any:
-    """A switch that is left out says nothing: the setting may come from elsewhere."""
+    """Return a switch that is left out says nothing: the setting may come from elsewhere."""
     if isinstance(given, bool):
         return not _DEFAULTS[name] if given else None
     return given
@@ -127,7 +127,7 @@ Breakdowns = Annotated[
 
 
 def chosen_breakdowns(names: Sequence[str] | None) -> tuple[Shown, ...]:
-    """The values of ``--by``. Raises UsageError for any other."""
+    """Return the values of ``--by``. Raises UsageError for any other."""
     for name in names or ():
         if name not in SHOWN:
             raise UsageError(f"--by {name}: expected {', '.join(SHOWN)}")

@@ -37,7 +37,7 @@ def show_reading_progress() -> Iterator[OnOpened]:
 
 
 def read_conversations(spec: str, conversation_id: str | None, *, several: bool = False) -> list[Conversation]:
-    """The conversations of a dataset, or the one with an id.
+    """Return the conversations of a dataset, or the one with an id.
 
     Raises:
         UsageError: there is none, or more than one where ``several`` is false.

@@ -77,7 +77,7 @@ def write_report(
 
 
 def _replays(recording: Recording, run: RunInfo, conversations: Sequence[str]) -> list[Any]:
-    """The data of the replays in a report.
+    """Return the data of the replays in a report.
 
     Raises:
         UsageError: the run has no such conversation, or it is too long for a page.

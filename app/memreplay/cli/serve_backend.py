@@ -184,7 +184,7 @@ class MessageReader:
         return await self._model.answer(self._request(context, message))
 
     def _request(self, context: str, message: str) -> AnswerRequest:
-        """One of our own prompts is sent unchanged. The embedded reader treats any message as a question."""
+        """Return one of our own prompts is sent unchanged. The embedded reader treats any message as a question."""
         is_question = read_prompt(f"{HISTORY_HEADING}\n\n{message}") is not None
         if self._name == EXTRACTIVE_MODEL and not is_question:
             question = Question(id="", kind="recall", type="", text=message, expected="")

@@ -50,7 +50,7 @@ def validate(
 
 
 def _contents(tally: Tally) -> list[str]:
-    """What the files hold, counted. Conversations are left out where there are only tests."""
+    """Return what the files hold, counted. Conversations are left out where there are only tests."""
     tests = [_count(tally.tests, "test")] if tally.tests else []
     if tests and not tally.conversations:
         return tests

@@ -78,7 +78,7 @@ def why(
 
 
 def chosen_changes(names: Sequence[str] | None) -> tuple[Intervention, ...]:
-    """The values of ``--change``, in their order of asking. Raises UsageError for an unknown one."""
+    """Return the values of ``--change``, in their order of asking. Raises UsageError for an unknown one."""
     for name in names or ():
         if name not in INTERVENTIONS:
             raise UsageError(f"--change {name}: expected {', '.join(INTERVENTIONS)}")
@@ -86,10 +86,10 @@ def chosen_changes(names: Sequence[str] | None) -> tuple[Intervention, ...]:
 
 
 def exit_code_of(ending: Ending) -> int:
-    """The exit code of what did not run to its end by itself, or did."""
+    """Return the exit code of what did not run to its end by itself, or did."""
     return {"complete": EXIT_DONE, "interrupted": EXIT_INTERRUPTED, "stopped": EXIT_STOPPED}[ending]
 
 
 def has_errors(results: Results) -> bool:
-    """Whether a re-ask ended in an error."""
+    """Return whether a re-ask ended in an error."""
     return any(each.outcome == "error" for row in results.questions for each in row.counterfactuals or ())

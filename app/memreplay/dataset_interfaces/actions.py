@@ -67,7 +67,7 @@ class WaitCreator:
     def create_wait(
         cls, tokens: int | None = None, time: timedelta | None = None, percentage_finished: float | None = None
     ) -> Wait:
-        """A wait without the arguments that are None."""
+        """Return a wait without the arguments that are None."""
         given = {"tokens": tokens, "time": time, "percentage_finished": percentage_finished}
         return {name: value for name, value in given.items() if value is not None}
 

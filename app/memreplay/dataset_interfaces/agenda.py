@@ -40,11 +40,11 @@ class RunningTest:
         self.wait_until = now + action.time if action.time else None
 
     def tokens_missing(self, tokens: int) -> int:
-        """How many more tokens must be said."""
+        """Return how many more tokens must be said."""
         return max(self.wait_tokens - tokens, 0)
 
     def is_early(self, now: datetime) -> bool:
-        """Whether the time it waits for has not come."""
+        """Return whether the time it waits for has not come."""
         return self.wait_until is not None and self.wait_until > now
 
     def is_ready(self, tokens: int, now: datetime) -> bool:
@@ -120,7 +120,7 @@ class Agenda:
         self.running.remove(test)
 
     def decide(self, tokens: int, now: datetime) -> Decision | None:
-        """What to do next, after ``tokens`` were said; None when all tests have ended.
+        """Return what to do next, after ``tokens`` were said; None when all tests have ended.
 
         Prefers a test whose wait is over (the one that waited for the fewest tokens), then a test that may begin,
         then a jump to the next awaited time, then filler.

@@ -100,7 +100,7 @@ class RunView(Protocol):
 
     @property
     def master_log(self) -> MasterLog:
-        """The events so far."""
+        """Return the events so far."""
         ...
 
 
@@ -172,7 +172,7 @@ class DatasetInterface(ABC):
 
     @property
     def evaluates_continually(self) -> bool:
-        """Whether a callback scores the tests, instead of ``evaluate_correct``."""
+        """Return whether a callback scores the tests, instead of ``evaluate_correct``."""
         own = type(self).continual_evaluation_callback is not DatasetInterface.continual_evaluation_callback
         return own or self.uses_callback
 
@@ -212,7 +212,7 @@ class DatasetInterface(ABC):
 
     @property
     def data_path(self) -> Path:
-        """The folder ``data`` next to the file of the dataset, or its subfolder with the dataset's name."""
+        """Return the folder ``data`` next to the file of the dataset, or its subfolder with the dataset's name."""
         shared = Path(inspect.getfile(type(self))).resolve().parent / "data"
         own = shared / self.name
         return own if own.is_dir() else shared
@@ -277,12 +277,12 @@ class TestExample:
 
     @property
     def reset_message(self) -> str:
-        """A message for the end of the test; empty for none."""
+        """Return a message for the end of the test; empty for none."""
         return self.dataset_generator.reset_message
 
     @property
     def unique_id(self) -> str:
-        """The test's id in logs: ``"{dataset name} - {example id}"``."""
+        """Return the test's id in logs: ``"{dataset name} - {example id}"``."""
         return f"{self.dataset_name} - {self.example_id}"
 
     @property
@@ -304,7 +304,7 @@ class TestExample:
         self.random = Random(self.unique_id)
 
     def action_iter(self) -> Iterator[TestAction]:
-        """The actions of the script: each message, followed by its wait."""
+        """Yield the actions of the script: each message, followed by its wait."""
         for message, wait, is_question in zip(self.script, self.waits, self.is_question, strict=False):
             yield self._message(message, is_question)
             if wait:
@@ -317,7 +317,7 @@ class TestExample:
         return kind(message, is_question=is_question)
 
     def step(self) -> TestAction | None:
-        """The next action; None if there is none left, and then the test is finished.
+        """Return the next action; None if there is none left, and then the test is finished.
 
         Only the callback finishes a test that has one: after the script the test waits for one more token each
         time.
@@ -330,7 +330,7 @@ class TestExample:
         return action
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of a definition file."""
+        """Return the content of a definition file."""
         return {
             "script": self.script,
             "is_question": self.is_question,

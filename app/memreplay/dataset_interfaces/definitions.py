@@ -159,7 +159,7 @@ def load_definitions(folder: Path, find_class: ClassFinder = shipped_dataset) ->
 
 
 def _first_definitions(folder: Path) -> list[Path]:
-    """One definition per dataset."""
+    """Return one definition per dataset."""
     return list({path.parent: path for path in folder.glob(f"*/*{DEFINITION}")}.values())
 
 

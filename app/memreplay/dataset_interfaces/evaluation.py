@@ -87,7 +87,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _common_subsequence(first: list[str], second: list[str]) -> int:
-    """The length of the longest common subsequence."""
+    """Return the length of the longest common subsequence."""
     row = [0] * (len(second) + 1)
     for word in first:
         diagonal = 0

@@ -94,7 +94,7 @@ class GPTGenerated(DatasetInterface, ABC):
 
 
 def _is_complete(parts: Any) -> bool:
-    """Whether there are three lists of strings, with an answer for each question."""
+    """Return whether there are three lists of strings, with an answer for each question."""
     if not isinstance(parts, dict) or any(not isinstance(parts.get(part), list) for part in _PARTS):
         return False
     texts = [text for part in _PARTS for text in parts[part]]

@@ -73,7 +73,7 @@ def reporting_as_usage_error(what_cannot_be: str) -> Iterator[None]:
 
 
 def problem_of(error: BaseException) -> str:
-    """The exception as a phrase."""
+    """Return the exception as a phrase."""
     if isinstance(error, SystemExit):
         return f"it calls sys.exit({'' if error.code is None else error.code})"
     return f"{type(error).__name__}: {error}"
@@ -122,12 +122,12 @@ def shipped_dataset(name: str) -> DatasetClass | None:
 
 
 def is_dataset_file(named: str) -> bool:
-    """Whether this names a Python dataset: ``path.py`` or ``path.py:Class``."""
+    """Return whether this names a Python dataset: ``path.py`` or ``path.py:Class``."""
     return file_of(named).suffix == ".py"
 
 
 def file_of(named: str) -> Path:
-    """The file in ``path.py`` or ``path.py:Class``."""
+    """Return the file in ``path.py`` or ``path.py:Class``."""
     return _split(named)[0]
 
 
@@ -168,7 +168,7 @@ def load_dataset_class(named: str) -> DatasetClass:
 
 
 def _choices(classes: Mapping[str, DatasetClass]) -> list[str]:
-    """The complete classes, or all of them if none is complete."""
+    """Return the complete classes, or all of them if none is complete."""
     complete = [name for name, found in classes.items() if not inspect.isabstract(found)]
     return complete or list(classes)
 
@@ -209,7 +209,7 @@ def _split(named: str) -> tuple[Path, str]:
 
 
 def _classes_in(module: ModuleType) -> dict[str, DatasetClass]:
-    """The dataset classes that the module itself defines, abstract ones included."""
+    """Return the dataset classes that the module itself defines, abstract ones included."""
     return {
         name: value
         for name, value in vars(module).items()

@@ -55,7 +55,7 @@ class LogEvent:
     data: dict[str, Any]
 
     def to_json(self) -> str:
-        """The line without its line break."""
+        """Return the line without its line break."""
         seconds = self.timestamp.replace(tzinfo=UTC).timestamp()
         line = {"type": int(self.type), "timestamp": seconds, "test_id": self.test_id, "data": self.data}
         return json.dumps(line, ensure_ascii=False)
@@ -96,13 +96,13 @@ class MasterLog:
             self._spoken.append(spoken)
 
     def messages(self, test_id: str = "") -> list[str]:
-        """The messages and replies, of one test if its id is given."""
+        """Return the messages and replies, of one test if its id is given."""
         if not test_id:
             return list(self._spoken)
         return [text for event in self.of(test_id) if (text := event.spoken()) is not None]
 
     def of(self, test_id: str) -> Iterator[LogEvent]:
-        """The events of one test."""
+        """Return the events of one test."""
         return (event for event in self.events if event.test_id == test_id)
 
 
@@ -152,7 +152,7 @@ class Journal:
                 self._events.append(event)
 
     def matches(self, event: LogEvent) -> bool:
-        """Whether this is the next recorded event, which is then consumed.
+        """Return whether this is the next recorded event, which is then consumed.
 
         Raises :class:`UsageError` if the log has a different event here: it is from other tests.
         """
@@ -168,14 +168,14 @@ class Journal:
         return True
 
     def agent_reply(self) -> AgentReply | None:
-        """The recorded reply to the message that was just matched."""
+        """Return the recorded reply to the message that was just matched."""
         if not self._events or self._events[0].type not in _REPLIES:
             return None
         data = self._events[0].data
         return AgentReply(str(data["message"]), data.get("error"))
 
     def model_reply(self, test_id: str) -> LLMReply | None:
-        """The recorded reply to the test's next model call."""
+        """Return the recorded reply to the test's next model call."""
         replies = self._model_replies[test_id]
         return replies.popleft() if replies else None
 

@@ -75,7 +75,7 @@ def rescore(example: TestExample, log: MasterLog) -> Rescored:
 
 
 def questions_and_responses(events: list[LogEvent]) -> tuple[list[str], list[str]]:
-    """What one test asked, and what the agent replied."""
+    """Return what one test asked, and what the agent replied."""
     asked = [event for event in events if event.data.get("is_question")]
     questions = [str(event.data["message"]) for event in asked if event.type is EventType.SEND_MESSAGE]
     responses = [str(event.data["message"]) for event in asked if event.type is EventType.RESPONSE_MESSAGE]

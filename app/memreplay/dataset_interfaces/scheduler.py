@@ -88,17 +88,17 @@ class Scheduler:
 
     @property
     def master_log(self) -> MasterLog:
-        """The events so far."""
+        """Return the events so far."""
         return self._record.log
 
     @property
     def current_token_count(self) -> int:
-        """The number of tokens said so far."""
+        """Return the number of tokens said so far."""
         return self._record.tokens
 
     @property
     def now(self) -> datetime:
-        """The simulated time."""
+        """Return the simulated time."""
         return self._record.now
 
     def steps(self) -> Steps:
@@ -299,7 +299,9 @@ class AsyncSteps:
         self._steps = scheduler.steps()
 
     async def next(self, reply: AgentReply | None = None) -> Step | None:
-        """The step after the one that ``reply`` answers (None unless that was a ``Say``); None at the end."""
+        """Return the step after the one that ``reply`` answers (None unless that was a ``Say``); None at the
+        end.
+        """
         return await asyncio.to_thread(self._advance, reply)
 
     def _advance(self, reply: AgentReply | None) -> Step | None:

@@ -40,11 +40,11 @@ class TestSource(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of a run of these tests."""
+        """Return the name of a run of these tests."""
         ...
 
     def digest(self) -> str:
-        """A digest of the source's files."""
+        """Return a digest of the source's files."""
         ...
 
     def benchmark(self, options: TestOptions, model: LanguageModel | None) -> Benchmark:

@@ -58,11 +58,11 @@ class Agent(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         ...
 
     def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
-        """The model request for the reply to a message, with the context that memory returned for it."""
+        """Return the model request for the reply to a message, with the context that memory returned for it."""
         ...
 
     async def answer(self, request: AnswerRequest) -> Reply:
@@ -70,7 +70,7 @@ class Agent(Protocol):
         ...
 
     def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
-        """The most tokens that fit beside this message, of a memory that top-k limits, or does not."""
+        """Return the most tokens that fit beside this message, of a memory that top-k limits, or does not."""
         ...
 
 
@@ -79,7 +79,7 @@ class BenchmarkModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name."""
+        """Return the model's name."""
         ...
 
     async def answer(self, request: LLMRequest) -> LLMReply:
@@ -134,7 +134,7 @@ class AgentSession:
 
     @property
     def finished(self) -> bool:
-        """Whether every test is over."""
+        """Return whether every test is over."""
         return self._steps is not None and self._message is None
 
     async def open(self) -> None:
@@ -255,7 +255,7 @@ class AgentSession:
         )
 
     def _test_of(self, message: Say) -> str | None:
-        """The test that the reply is charged to: the message's, else one that registered for all replies."""
+        """Return the test that the reply is charged to: the message's, else one that registered for all replies."""
         return message.test_id or next(iter(self._registered), None)
 
     def _emit_message(
@@ -364,7 +364,9 @@ class AgentSession:
 
 
 def recorded_prompt(messages: Sequence[PromptMessage], recall: Recall) -> tuple[PromptMessage, ...]:
-    """The prompt to record. A context that is the whole log in Redis is left out: the trace already holds it."""
+    """Return the prompt to record. A context that is the whole log in Redis is left out: the trace already holds
+    it.
+    """
     if not recall.context or any(hit.text for hit in recall.hits if hit.in_prompt):
         return tuple(messages)
     return tuple(

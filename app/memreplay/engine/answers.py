@@ -19,7 +19,7 @@ from memreplay.llm.prompts import KINDS
 
 
 def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:
-    """The dataset's index of each option in the order to show; empty for the dataset's order.
+    """Return the dataset's index of each option in the order to show; empty for the dataset's order.
 
     It depends on the seed and the question's id only, so it is the same for every backend, model, repeat and run.
     """
@@ -31,7 +31,7 @@ def choice_order(question: Question, seed: int | None) -> tuple[int, ...]:
 
 
 def with_order(question: Question, order: tuple[int, ...]) -> Question:
-    """The question with its options, and the index of the right one, in this order."""
+    """Return the question with its options, and the index of the right one, in this order."""
     if not order:
         return question
     correct = None if question.correct_index is None else order.index(question.correct_index)
@@ -40,7 +40,7 @@ def with_order(question: Question, order: tuple[int, ...]) -> Question:
 
 
 def score_reply(question: Question, reply: Reply) -> Score:
-    """The score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately.
+    """Return the score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately.
 
     Where the rules fail on the reply, that is an error too, with its ``problem``.
     """
@@ -100,7 +100,7 @@ class AnswerJudge(Protocol):
 
 
 def is_for_a_judge(question: Question, reply: Reply) -> bool:
-    """Whether a judge has anything to grade: a reply in words to a question whose right answer is known."""
+    """Return whether a judge has anything to grade: a reply in words to a question whose right answer is known."""
     is_answered = reply.error is None and not reply.refused and bool((reply.text or "").strip())
     return question.kind == "recall" and bool(question.expected or question.abstain) and is_answered
 
@@ -125,7 +125,7 @@ async def grade(
 def score_answer(
     question: Question, asked: QuestionAsked, reply: Reply, judgement: Judgement | None = None
 ) -> AnswerScored:
-    """The scores of a reply and of the retrieval before it. Where a judge was asked, its verdict decides.
+    """Return the scores of a reply and of the retrieval before it. Where a judge was asked, its verdict decides.
 
     An agent's retrieval is not scored, since what it looks up is unknown. A judge's reply that we failed to read
     when it was received is read again.
@@ -143,12 +143,13 @@ def score_answer(
 def graded_again(
     question: Question, asked: QuestionAsked, reply: Reply, scored: AnswerScored, judgement: Judgement | None
 ) -> AnswerScored:
-    """The recorded scores of a reply; of one whose grading failed, those that the rules give now."""
+    """Return the recorded scores of a reply; of one whose grading failed, those that the rules give now."""
     return scored if scored.score.problem is None else score_answer(question, asked, reply, judgement)
 
 
 def _judged(score: Score, judgement: Judgement) -> Score:
-    """The score by the judge's verdict. Without one the answer is not graded, which is an error and not wrong.
+    """Return the score by the judge's verdict. Without one the answer is not graded, which is an error and not
+    wrong.
 
     The rules' own problem stays beside the verdict, so that they are applied again as well.
     """
@@ -167,12 +168,12 @@ def _judged(score: Score, judgement: Judgement) -> Score:
 
 
 def ask_fields(asked: QuestionAsked) -> dict[str, Any]:
-    """The fields that all events of one ask have in common."""
+    """Return the fields that all events of one ask have in common."""
     return asked.model_dump(include=set(AskEvent.model_fields))
 
 
 def score_as_shown(question: Question, order: tuple[int, ...], reply: Reply) -> Score:
-    """The score of a reply to shuffled options; its predicted index refers to the dataset's order."""
+    """Return the score of a reply to shuffled options; its predicted index refers to the dataset's order."""
     score = score_reply(with_order(question, order), reply)
     if not order or score.predicted_index is None:
         return score

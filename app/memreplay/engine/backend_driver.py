@@ -46,7 +46,7 @@ class KeptIngestion:
     events: Mapping[int, Sequence[ReplayEvent]]
 
     def at(self, turn: int) -> list[ReplayEvent]:
-        """What memory did at a turn, as events of this run."""
+        """Return what memory did at a turn, as events of this run."""
         return [
             event.model_copy(update={"reused": True}) if isinstance(event, Observed) else event
             for event in self.events.get(turn, ())
@@ -74,7 +74,7 @@ class Keeper(Protocol):
 
 
 def _is_of_ingesting(event: ReplayEvent) -> bool:
-    """Whether an event tells what a memory did with an exchange."""
+    """Return whether an event tells what a memory did with an exchange."""
     return isinstance(event, _OF_INGESTING)
 
 
@@ -112,7 +112,7 @@ class BackendDriver:
 
     @property
     def kept_until(self) -> int:
-        """The turn up to which an earlier run filled the memory; 0 if none did."""
+        """Return the turn up to which an earlier run filled the memory; 0 if none did."""
         return self._kept.until if self._kept else 0
 
     async def open(self, run_id: str) -> None:
@@ -133,17 +133,17 @@ class BackendDriver:
 
     @property
     def limited_by_top_k(self) -> bool:
-        """Whether the number of hits limits what the memory returns."""
+        """Return whether the number of hits limits what the memory returns."""
         return self._backend.limited_by_top_k
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int, turn: int) -> Recall | str:
-        """Its recall for an ordinary message, or a sentence that says why it failed."""
+        """Return its recall for an ordinary message, or a sentence that says why it failed."""
         return await self._read("perceive", self._backend.perceive(message, top_k, context_tokens), turn)
 
     async def recall(
         self, question: str, top_k: int, context_tokens: int, turn: int, model: str = ""
     ) -> Recall | str:
-        """Its recall for a question, or a sentence that says why it failed. ``model`` will read it."""
+        """Return its recall for a question, or a sentence that says why it failed. ``model`` will read it."""
         if self.broken is not None:
             return self.broken
         recall = await self._guarded("recall", self._backend.recall(question, top_k, context_tokens), turn)
@@ -287,7 +287,7 @@ class PlayedDriver(BackendDriver):
 
     @property
     def kept_until(self) -> int:
-        """The turn up to which an earlier run filled the memory; 0 if none did."""
+        """Return the turn up to which an earlier run filled the memory; 0 if none did."""
         return self._played.kept_until
 
     async def open(self, run_id: str) -> None:
@@ -306,7 +306,7 @@ class PlayedDriver(BackendDriver):
     async def recall(
         self, question: str, top_k: int, context_tokens: int, turn: int, model: str = ""
     ) -> Recall | str:
-        """What the memory recalled, or a sentence that says why it failed."""
+        """Return what the memory recalled, or a sentence that says why it failed."""
         if self.broken is not None:
             self.ms = 0.0
             return self.broken
@@ -354,7 +354,7 @@ class AgentBackendDriver(BackendDriver):
         self._top_k = top_k
 
     async def read(self, turn: Turn, said_at: datetime, context_tokens: int) -> Recall | str:
-        """Its recall for a user's message, or a sentence that says why it failed.
+        """Return its recall for a user's message, or a sentence that says why it failed.
 
         A memory without a read path for ordinary turns recalls as for a question.
         """

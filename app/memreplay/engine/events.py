@@ -189,7 +189,7 @@ class ConversationClosed(BackendEvent):
 def event_of(
     entry: TraceEntry, conversation: str, turn: int, backend: str
 ) -> StoreOperated | PromotionDecided | FactsExtracted | ModelCalled:
-    """The event of an entry in a backend's trace."""
+    """Return the event of an entry in a backend's trace."""
     match entry:
         case MemoryOperation():
             return StoreOperated(conversation=conversation, turn=turn, backend=backend, operation=entry)
@@ -313,7 +313,7 @@ class TestScored(BackendEvent):
 
 
 def extended(conversation: Conversation, event: MessageSaid | ClockSet) -> Conversation:
-    """The conversation with one more message, or with the session that starts when the clock is set."""
+    """Return the conversation with one more message, or with the session that starts when the clock is set."""
     match event:
         case MessageSaid():
             return _with(conversation, turns=(*conversation.turns, event.message))
@@ -323,13 +323,15 @@ def extended(conversation: Conversation, event: MessageSaid | ClockSet) -> Conve
 
 
 def _with(conversation: Conversation, **changed: Any) -> Conversation:
-    """A copy without the cached properties of the old one. Its parts are valid, so they are not validated again."""
+    """Return a copy without the cached properties of the old one. Its parts are valid, so they are not validated
+    again.
+    """
     fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
     return Conversation.model_construct(**fields | changed)
 
 
 def shown_expectation(expected: Any) -> str:
-    """What a test expects, for display: a string as it is, strings one a line, anything else as JSON."""
+    """Return what a test expects, for display: a string as it is, strings one a line, anything else as JSON."""
     match expected:
         case None:
             return ""

@@ -54,11 +54,11 @@ class KnownReplies:
 
     @property
     def judged(self) -> list[LogEvent]:
-        """The unused calls of the datasets' model, as events of the scheduler's log."""
+        """Return the unused calls of the datasets' model, as events of the scheduler's log."""
         return [_logged(call) for calls in self._calls.values() for call in calls]
 
     def reply(self, turn: int, test_id: str | None, message: str) -> AgentReplied | None:
-        """The next reply to a message, if one is known.
+        """Return the next reply to a message, if one is known.
 
         Raises:
             UsageError: the recorded reply at this turn answers another message.
@@ -87,7 +87,7 @@ class KnownReplies:
 
 
 def failed_replies(events: Iterable[ReplayEvent]) -> tuple[list[AgentReplied], list[BenchmarkModelAsked]]:
-    """What to ask again in a run: failed replies of the agent, and calls of the datasets' model.
+    """Return what to ask again in a run: failed replies of the agent, and calls of the datasets' model.
 
     These calls are the failed ones, those that a test made after a failed reply of the agent, and the last one of a
     test that was not graded for another reason.

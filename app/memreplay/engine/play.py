@@ -193,7 +193,7 @@ class EmbeddingAhead:
                 yield (conversation.id, number), texts
 
     def _begin_pool(self) -> bool:
-        """Whether there was another one."""
+        """Return whether there was another one."""
         texts: dict[str, None] = {}
         stretches = []
         most = 1 if self._latest is None else TEXTS_PER_POOL
@@ -217,7 +217,7 @@ class EmbeddingAhead:
 
 
 def stretches_of(conversation: Conversation) -> list[list[Exchange]]:
-    """The exchanges of a conversation by the stretch that they end in; there is at least one stretch."""
+    """Return the exchanges of a conversation by the stretch that they end in; there is at least one stretch."""
     stretches: list[list[Exchange]] = [[] for _ in range(0, max(len(conversation.turns), 1), TURNS_PER_STRETCH)]
     for exchange in exchanges_of(conversation):
         stretches[(exchange.turn_number - 1) // TURNS_PER_STRETCH].append(exchange)
@@ -225,7 +225,7 @@ def stretches_of(conversation: Conversation) -> list[list[Exchange]]:
 
 
 def questions_to_embed(conversation: Conversation, backends: Sequence[str]) -> list[str]:
-    """The questions, if these memories embed anything of the conversation."""
+    """Return the questions, if these memories embed anything of the conversation."""
     if not texts_to_embed(backends, exchanges_of(conversation)[:1]):
         return []
     return [question.text for question in conversation.questions]

@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 
 
 def typed_question(text: str) -> Question:
-    """A question that the user typed in. Its right answer is unknown, so replies to it are not scored."""
+    """Return a question that the user typed in. Its right answer is unknown, so replies to it are not scored."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
     return Question(id=f"{TYPED}-{digest}", kind="recall", type=TYPED, text=text, expected="")
 

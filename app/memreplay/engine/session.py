@@ -29,7 +29,7 @@ class Answerer(Protocol):
     """
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
-        """The request that asks this question with this context."""
+        """Return the request that asks this question with this context."""
         ...
 
     async def answer(self, request: AnswerRequest) -> Reply:
@@ -37,7 +37,9 @@ class Answerer(Protocol):
         ...
 
     def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
-        """The most tokens of memory in a prompt for this model, of a memory that top-k limits, or does not."""
+        """Return the most tokens of memory in a prompt for this model, of a memory that top-k limits, or does
+        not.
+        """
         ...
 
 
@@ -131,7 +133,7 @@ class ReplaySession:
 
     @property
     def finished(self) -> bool:
-        """Whether all turns were played."""
+        """Return whether all turns were played."""
         return self.position >= len(self.conversation.turns)
 
     async def open(self) -> None:
@@ -147,12 +149,12 @@ class ReplaySession:
 
     @property
     def ingesting(self) -> tuple[str, ...]:
-        """Names of the backends that ingest the conversation."""
+        """Return names of the backends that ingest the conversation."""
         return tuple(self._ingesting)
 
     @property
     def kept_until(self) -> dict[str, int]:
-        """The backends that an earlier run filled, wholly or up to a turn."""
+        """Return the backends that an earlier run filled, wholly or up to a turn."""
         return {name: memory.kept_until for name, memory in self._ingesting.items() if memory.kept_until}
 
     async def step(self) -> bool:
@@ -264,7 +266,9 @@ class ReplaySession:
         return await grade(question, asked, reply, self._plan.judge, self._emit)
 
     def _context_tokens_for(self, name: str, model: str) -> int:
-        """The most tokens of context for this model. It also makes the memory count tokens like the model."""
+        """Return the most tokens of context for this model. It also makes the memory count tokens like the
+        model.
+        """
         if self._plan.counter_of is not None and model != AGENT_MODEL:
             self._backends[name].set_token_counter(self._plan.counter_of(model))
         return self._answerer_of(name).context_budget(model, self._backends[name].limited_by_top_k)
@@ -278,7 +282,7 @@ class ReplaySession:
         return earlier.top_k, earlier.context_budget(model, self._backends[name].limited_by_top_k)
 
     def asks(self) -> list[Ask]:
-        """All questions of the conversation for each backend and model; agents answer without a model."""
+        """Return all questions of the conversation for each backend and model; agents answer without a model."""
         return [
             Ask(question, backend, model)
             for question in self.conversation.questions
@@ -287,11 +291,13 @@ class ReplaySession:
         ]
 
     def models_asked_of(self, backend: str, models: Sequence[str]) -> list[str]:
-        """Those of the models that a backend's questions go through: all of them, or only itself for an agent."""
+        """Return those of the models that a backend's questions go through: all of them, or only itself for an
+        agent.
+        """
         return list(dict.fromkeys(self._through(backend, model) for model in models))
 
     def _through(self, name: str, model: str) -> str:
-        """The model that a backend's question really goes through: an agent uses none."""
+        """Return the model that a backend's question really goes through: an agent uses none."""
         return model if self._answerer_of(name) is self._answerer else AGENT_MODEL
 
     def _answerer_of(self, name: str) -> Answerer:

@@ -155,7 +155,9 @@ class LiteLLMModel:
 
 
 def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
-    """The message for LiteLLM. Marked: all but its last segment is one block for the provider's prompt cache."""
+    """Return the message for LiteLLM. Marked: all but its last segment is one block for the provider's prompt
+    cache.
+    """
     if not marked or len(message.segments) < 2:
         return {"role": message.role, "content": message.content}
     shared, rest = "".join(message.segments[:-1]), message.segments[-1]
@@ -169,7 +171,7 @@ def _as_sent(message: PromptMessage, *, marked: bool) -> Mapping[str, Any]:
 
 
 def _expected_tokens(request: AnswerRequest) -> int:
-    """An estimate; the provider counts them in its reply."""
+    """Return an estimate; the provider counts them in its reply."""
     characters = sum(len(segment) for message in request.messages for segment in message.segments)
     characters += sum(len(str(message.get("content") or "")) for message in request.raw_messages)
     return characters // _CHARACTERS_PER_TOKEN + int(request.parameters.get("max_tokens") or 0)
@@ -240,12 +242,12 @@ def _is_credible(tokens: Any) -> bool:
 
 
 def _tokens(count: Any) -> int:
-    """A count that the provider states; 0 where it states none, or none that can be true."""
+    """Return a count that the provider states; 0 where it states none, or none that can be true."""
     return count if count is not None and _is_credible(count) else 0
 
 
 def _why_empty(finish_reason: str | None, message: Any) -> str:
-    """An empty reply is no answer, right or wrong: the reason that the provider gives."""
+    """Return an empty reply is no answer, right or wrong: the reason that the provider gives."""
     if finish_reason == "length":
         return "the reply is empty: the token limit was reached before any text"
     if getattr(message, "tool_calls", None) or getattr(message, "function_call", None):
@@ -260,7 +262,7 @@ class OfflineModel:
         self._inner = inner
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """The embedded reader's reply, or an error."""
+        """Return the embedded reader's reply, or an error."""
         if request.model == EXTRACTIVE_MODEL:
             return await self._inner.answer(request)
         return Reply(text=None, error="offline: this call is not recorded")
@@ -274,7 +276,7 @@ class NeverUnavailableModel:
         self._inner = LiteLLMModel(rate_limiters=self._rate_limiters)
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        """The reply. Every failure is one, with its reason."""
+        """Return the reply. Every failure is one, with its reason."""
         self._rate_limiters.mark_available()
         try:
             return await self._inner.answer(request)

@@ -22,7 +22,7 @@ _importing = Lock()
 
 
 def loaded_litellm() -> ModuleType:
-    """The configured module. The first call takes seconds: make it in a thread."""
+    """Return the configured module. The first call takes seconds: make it in a thread."""
     with _importing:
         return _load()
 

@@ -44,7 +44,7 @@ class Data:
 def page(
     template: str, *, styles: Sequence[str], scripts: Sequence[str], data: Sequence[Data], **values: Any
 ) -> str:
-    """The page of a template. ``styles`` and ``scripts`` are names of assets; the values are escaped."""
+    """Return the page of a template. ``styles`` and ``scripts`` are names of assets; the values are escaped."""
     style = "\n".join(map(_asset, styles))
     script = "\n".join(map(_asset, scripts))
     policy = "; ".join(

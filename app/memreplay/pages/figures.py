@@ -59,7 +59,7 @@ class Answers:
 
     @property
     def counted(self) -> str:
-        """How many answers there are."""
+        """Return how many answers there are."""
         rows = self.results.questions
         graded = sum(row.outcome != "error" for row in rows)
         questions = len({row_key(row) for row in rows})
@@ -70,7 +70,7 @@ class Answers:
 
 
 def figures_of(answers: Answers) -> list[Figure]:
-    """The plots that the answers allow, in the order of the page."""
+    """Return the plots that the answers allow, in the order of the page."""
     made = [
         _accuracy(answers),
         _at_equal_tokens(answers),

@@ -67,7 +67,7 @@ def require_renderer(output: str) -> None:
 
 
 def drawn(spec: Spec, title: str) -> Markup:
-    """The plot as inline SVG. Texts of the data are escaped by the renderer."""
+    """Return the plot as inline SVG. Texts of the data are escaped by the renderer."""
     import vl_convert
 
     svg = vl_convert.vegalite_to_svg({**spec, "config": _CONFIG})
@@ -84,7 +84,7 @@ def drawn(spec: Spec, title: str) -> Markup:
 
 
 def percent_axis(title: str) -> dict[str, Any]:
-    """The encoding of a share as an axis from 0 to 100 %."""
+    """Return the encoding of a share as an axis from 0 to 100 %."""
     return {
         "type": "quantitative",
         "scale": {"domain": [0, 1]},

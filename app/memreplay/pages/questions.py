@@ -94,11 +94,11 @@ class Source:
     prefix: str = ""
 
     def backends(self, timeline: Timeline) -> list[str]:
-        """The memories of a conversation, without a baseline that the run added by itself."""
+        """Return the memories of a conversation, without a baseline that the run added by itself."""
         return [name for name in timeline.backends if name in self.run.settings.get("backend", timeline.backends)]
 
     def conversations(self, ids: Sequence[str] | None = None) -> Iterator[tuple[Conversation, Asks]]:
-        """Each conversation, or these, with its answers. One is in memory at a time."""
+        """Yield each conversation, or these, with its answers. One is in memory at a time."""
         for conversation_id in self.recording.conversation_ids(self.run.id) if ids is None else ids:
             index = AnswerIndex()
             for event in self.recording.events(self.run.id, conversation_id, ASK_KINDS):

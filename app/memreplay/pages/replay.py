@@ -53,7 +53,7 @@ class Stretch:
 
     @classmethod
     def of(cls, timeline: Timeline, turns: tuple[int, int] | None) -> Stretch:
-        """All positions of a conversation, or those of these turns.
+        """Return all positions of a conversation, or those of these turns.
 
         Raises:
             UsageError: the conversation has no such turns, or there are too many for a page.
@@ -87,7 +87,7 @@ def recorded_replay(
 def replay_page(
     source: Source, results: Results, conversation_id: str, turns: tuple[int, int] | None = None
 ) -> str:
-    """The page of one conversation. ``results`` are those of its questions."""
+    """Return the page of one conversation. ``results`` are those of its questions."""
     questions = Questions(results)
     for conversation, asks in source.conversations([conversation_id]):
         questions.add(conversation, asks)
@@ -196,7 +196,7 @@ class _Lines:
         self._subject_numbers: dict[Hashable, int] = {}
 
     def number(self, line: Line) -> int:
-        """The number of a line."""
+        """Return the number of a line."""
         key = (line.hang, line.most, line.fill, line.spans)
         text = self._text_numbers.setdefault(key, len(self.texts))
         if text == len(self.texts):
@@ -270,7 +270,7 @@ def _panel_data(
 
 
 def lines_of(view: View) -> tuple[list[Line], int]:
-    """All lines of a view, unwrapped, and the index of the one to scroll to; -1 if there is none."""
+    """Return all lines of a view, unwrapped, and the index of the one to scroll to; -1 if there is none."""
     document, in_view = view.document, -1 if view.in_view is None else view.in_view
     if isinstance(document, LinesDocument):
         return list(document.lines), in_view
@@ -305,7 +305,7 @@ class _Steps:
 
 
 def _common_ends(before: Sequence[int], after: Sequence[int]) -> tuple[int, int]:
-    """How many equal items there are at the start, and at the end of the rest."""
+    """Return how many equal items there are at the start, and at the end of the rest."""
     shorter = min(len(before), len(after))
     start = 0
     while start < shorter and before[start] == after[start]:

@@ -30,7 +30,8 @@ class _DrawnFigure:
 def report_page(
     results: Results, sources: Sequence[Source], *, title: str | None = None, replays: Sequence[Any] = ()
 ) -> str:
-    """The whole file. Prompts and evidence come from ``sources``; without one for a row, the page says so.
+    """Return the whole file. Prompts and evidence come from ``sources``; without one for a row, the page says
+    so.
 
     ``replays`` come from :func:`memreplay.pages.replay.replay_data`: conversations to step through.
     """
@@ -66,13 +67,13 @@ def report_page(
 
 
 def comparison_page(compared: RunComparison, a: Results, b: Results, sources: Sequence[Source]) -> str:
-    """The report of two runs side by side."""
+    """Return the report of two runs side by side."""
     both = _side_by_side(a, b, compared.comparisons)
     return report_page(both, sources, title="memreplay: two runs compared")
 
 
 def _side_by_side(a: Results, b: Results, comparisons: Sequence[Comparison]) -> Results:
-    """The answers of both, under prefixed names, with the comparisons of one run with the other."""
+    """Return the answers of both, under prefixed names, with the comparisons of one run with the other."""
     rows: list[QuestionRow] = []
     for prefix, results in zip(PREFIXES, (a, b), strict=True):
         rows += [row.model_copy(update={"backend": prefix + row.backend}) for row in results.questions]
@@ -109,7 +110,7 @@ def _as_measured(found: BackendResults, originals: dict[tuple[str, str], Backend
 
 
 def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    """The settings of both: one value where they agree, else both."""
+    """Return the settings of both: one value where they agree, else both."""
     names = dict.fromkeys((*a, *b))
     return {
         name: a.get(name) if a.get(name) == b.get(name) else f"A {a.get(name)} · B {b.get(name)}" for name in names
@@ -121,6 +122,6 @@ def _words(results: Results) -> list[str]:
 
 
 def command_of(run: RunInfo) -> str:
-    """The command that makes such a run again. Datasets are named by their ids, even if files were given."""
+    """Return the command that makes such a run again. Datasets are named by their ids, even if files were given."""
     datasets = [word for dataset in run.datasets for word in ("--dataset", dataset)]
     return shlex.join(["memreplay", "--batch", *datasets, *command_line(run.settings)])

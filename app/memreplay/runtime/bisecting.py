@@ -40,7 +40,7 @@ class BisectError(MemreplayError):
 
 
 def question_in(conversation: Conversation, wanted: str) -> Question | None:
-    """The question with this id, or the one whose id ends in it."""
+    """Return the question with this id, or the one whose id ends in it."""
     questions = conversation.questions
     exact = next((question for question in questions if question.id == wanted), None)
     ending = [question for question in questions if question.id.endswith(wanted)]
@@ -48,7 +48,7 @@ def question_in(conversation: Conversation, wanted: str) -> Question | None:
 
 
 def memories_in(timeline: Timeline, chosen: Sequence[str] = ()) -> list[str]:
-    """The memories of a recording that can be bisected; what an agent remembers is not known."""
+    """Return the memories of a recording that can be bisected; what an agent remembers is not known."""
     return [
         name
         for name in timeline.backends
@@ -57,7 +57,7 @@ def memories_in(timeline: Timeline, chosen: Sequence[str] = ()) -> list[str]:
 
 
 def last_turn(timeline: Timeline, by: By) -> int:
-    """The last turn to look at: of what is stored, the last one that the run played."""
+    """Return the last turn to look at: of what is stored, the last one that the run played."""
     played = timeline.played
     return played if by == "stored" and 0 < played < timeline.last_turn else timeline.last_turn
 
@@ -120,13 +120,13 @@ class _Probe:
         self._model = next(model for model in reasking.settings.model if model != AGENT_MODEL)
 
     async def is_given(self, turn: int) -> bool:
-        """Whether it returns the answer after a turn."""
+        """Return whether it returns the answer after a turn."""
         recall = await self._recall(turn)
         with _looking_after(turn):
             return given_holds(self._timeline, self._question, recall)
 
     async def is_answered(self, turn: int) -> bool:
-        """Whether the model answers correctly after a turn, by the run's judge if it had one."""
+        """Return whether the model answers correctly after a turn, by the run's judge if it had one."""
         settings = self._reasking.settings
         order = choice_order(self._question, settings.seed if settings.shuffle_choices else None)
         shown = with_order(self._question, order)

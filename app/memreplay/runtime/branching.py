@@ -55,7 +55,7 @@ class Fork:
 
     @property
     def identity(self) -> str:
-        """Equal for the same branch: an interrupted one is continued by the same command."""
+        """Return equal for the same branch: an interrupted one is continued by the same command."""
         return fingerprint({"branch": self.branch.model_dump(mode="json"), "model": list(self.settings.model)})
 
 
@@ -97,7 +97,7 @@ def fork(recording: Recording, branch: Branch, given: Settings, consent: Consent
 
 
 def _paid_before(recording: Recording, made: Fork) -> Mapping[str, Reply]:
-    """The replies that an interrupted attempt at the same branch has paid for."""
+    """Return the replies that an interrupted attempt at the same branch has paid for."""
     run, id_ = existing_branch(recording, made), made.branch.conversation
     if run is None or id_ not in recording.conversation_ids(run.id):
         return {}
@@ -168,12 +168,12 @@ def _has_perceived(recording: Recording, run: RunInfo, conversation: str) -> boo
 
 
 def existing_branch(recording: Recording, made: Fork) -> RunInfo | None:
-    """The newest run of the same branch, whatever has become of it."""
+    """Return the newest run of the same branch, whatever has become of it."""
     return next((run for run in reversed(recording.runs()) if run.fingerprint == made.identity), None)
 
 
 def is_complete(recording: Recording, run: RunInfo | None) -> bool:
-    """Whether a branch was played to its end, and each of its questions was answered."""
+    """Return whether a branch was played to its end, and each of its questions was answered."""
     if run is None or run.status != "finished":
         return False
     answers = [answer for id_ in recording.conversation_ids(run.id) for answer in recording.asks(run.id, id_)]
@@ -227,7 +227,7 @@ class BranchRun(RunWithTests):
         perceive: bool = True,
         played: Played | None = None,
     ) -> ReplaySession | AgentSession:
-        """A session of the branch; memories perceive turns if those of the trunk did."""
+        """Return a session of the branch; memories perceive turns if those of the trunk did."""
         names = (*self.backend_names, *self.implicit_baselines) if backends is None else backends
         if self._continues and self.recorder is None:
             self.begin_run({}, [])
@@ -287,7 +287,7 @@ class Edits:
     inserted: Sequence[str] = ()
 
     def branch(self, parent: str, conversation: str, turn: int) -> Branch:
-        """The branch that these make.
+        """Return the branch that these make.
 
         Raises:
             UsageError: one cannot be read.

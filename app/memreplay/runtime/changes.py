@@ -47,7 +47,7 @@ class Selection:
     limit: int | None = None
 
     def takes(self, asked: QuestionAsked) -> bool:
-        """Whether this answer is to be asked again, if it is wrong."""
+        """Return whether this answer is to be asked again, if it is wrong."""
         return (
             (not self.backends or asked.backend in self.backends)
             and (not self.questions or asked.question_id in self.questions)
@@ -58,7 +58,7 @@ class Selection:
 
 
 def is_wrong(answer: Answer) -> bool:
-    """Whether an answer was graded and is not right."""
+    """Return whether an answer was graded and is not right."""
     return answer.scored is not None and answer.scored.score.outcome in _WRONG
 
 
@@ -98,7 +98,7 @@ class WrongAnswers:
         return self._questions[question_id]
 
     async def graded(self, reask: Reask, judge: AnswerJudge | None, emit: EventSink) -> Reask:
-        """The re-ask with its score, graded as the answer was; ``emit`` gets what the judge said.
+        """Return the re-ask with its score, graded as the answer was; ``emit`` gets what the judge said.
 
         Raises:
             StoppedError: the judge cannot be called.
@@ -109,7 +109,7 @@ class WrongAnswers:
 
 
 def paid_replies(timeline: Timeline, api_base: str | None) -> dict[str, Reply]:
-    """The replies that a run has paid for, by the key of their request."""
+    """Return the replies that a run has paid for, by the key of their request."""
     questions = {question.id: question for question in timeline.conversation.questions}
     found: dict[str, Reply] = {}
     for answer in timeline.answers():
@@ -122,7 +122,7 @@ def paid_replies(timeline: Timeline, api_base: str | None) -> dict[str, Reply]:
 
 
 def selectable(asked: QuestionAsked) -> bool:
-    """Whether a prompt of ours was recorded; an agent's is not known, and a failed memory had none."""
+    """Return whether a prompt of ours was recorded; an agent's is not known, and a failed memory had none."""
     return asked.model != AGENT_MODEL and bool(asked.prompt)
 
 
@@ -133,7 +133,7 @@ def request_with(
     api_base: str | None,
     later: int = 0,
 ) -> AnswerRequest:
-    """The call with this prompt; as a ``later`` repeat it shares no reply with the first."""
+    """Return the call with this prompt; as a ``later`` repeat it shares no reply with the first."""
     shown = with_order(question, asked.choice_order)
     built = build_request(shown, "", asked.model, api_base, asked.repeat + later)
     return built.model_copy(update={"messages": prompt})
@@ -146,14 +146,14 @@ class AskableMemory(Protocol):
     def limited_by_top_k(self) -> bool: ...
 
     async def recall(self, question: str, top_k: int, context_tokens: int, model: str, turn: int) -> Recall | str:
-        """What it returns at a turn, or a sentence that says why it failed."""
+        """Return what it returns at a turn, or a sentence that says why it failed."""
         ...
 
 
 async def changes_of(
     case: Case, interventions: Sequence[Intervention], memory_of: Callable[[str], AskableMemory], settings: Settings
 ) -> list[Change]:
-    """The changes that apply to a wrong answer, with their calls, in their order."""
+    """Return the changes that apply to a wrong answer, with their calls, in their order."""
     changes = changes_of_recording(case, interventions, settings)
     if any(name in FROM_MEMORY for name in interventions):
         changes += await _memory_changes(case, interventions, memory_of(case.asked.backend), settings)
@@ -161,7 +161,7 @@ async def changes_of(
 
 
 def changes_of_recording(case: Case, interventions: Sequence[Intervention], settings: Settings) -> list[Change]:
-    """Those of them that need no memory."""
+    """Return those of them that need no memory."""
     changes: list[Change] = []
     for name in interventions:
         if name in FROM_MEMORY:
@@ -203,7 +203,7 @@ async def _memory_changes(
 
 
 def _problem(same: Recall | str, case: Case) -> str | None:
-    """Why the memory cannot be used; None if it returns under the same limits what was recorded."""
+    """Return why the memory cannot be used; None if it returns under the same limits what was recorded."""
     if isinstance(same, str):
         return same
     return None if same.context == case.context else _CHANGED

@@ -34,7 +34,7 @@ _LONGEST_REPLY = " word" * KINDS["recall"].reply_tokens
 
 
 def unknown_reply(key: str) -> Reply:
-    """A stand-in for a reader's reply: as long as it may be, and another one for each key."""
+    """Return a stand-in for a reader's reply: as long as it may be, and another one for each key."""
     return Reply(text=key + _LONGEST_REPLY)
 
 
@@ -43,7 +43,7 @@ def _read(request: AnswerRequest, key: str) -> Reply:
 
 
 def _rejection(request: AnswerRequest, key: str) -> Reply:
-    """A stand-in for a judge's reply."""
+    """Return a stand-in for a judge's reply."""
     return Reply(text="no")
 
 
@@ -70,7 +70,7 @@ class Counting:
         self.reader, self.judge = self.model(_read, self._guessed_reader), self.model(_rejection)
 
     def model(self, stand_in: StandIn, guessing: Callable[[], str] = lambda: "") -> CountingModel:
-        """A model whose replies are those of readers and judges, where they are cached."""
+        """Return a model whose replies are those of readers and judges, where they are cached."""
         seen = self._seen if self._replies is not None else None
         return CountingModel(self._replies, seen, stand_in, guessing)
 
@@ -83,7 +83,7 @@ class Counting:
         return name if name and self._certainty_of_reading(name) != "exact" else ""
 
     def resources_of(self, name: str, resources: Resources) -> Resources:
-        """The resources for a memory, with models to write by that count calls in a row of its own."""
+        """Return the resources for a memory, with models to write by that count calls in a row of its own."""
         if self._settings.embedder != EMBEDDED:
             resources = replace(resources, embedder=_NotedEmbedder(resources.embedder, self._embedding, name))
         extractor, base = self._settings.extractor, self._settings.api_base
@@ -113,11 +113,11 @@ class Counting:
         return _CountingEmbedder(self, name, dimension, provider_model)
 
     def reranker(self, name: str, provider_model: str | None) -> TextReranker:
-        """The same for a reranker."""
+        """Return the same for a reranker."""
         return _CountingReranker(self, name, provider_model)
 
     def finished(self, readers: Rows) -> Rows:
-        """The rows of all parts but readers, once everything is counted; and mark those of readers."""
+        """Return the rows of all parts but readers, once everything is counted; and mark those of readers."""
         for (name, _), row in readers.items():
             row.certainty = self._certainty_of_reading(name) if row.calls else row.certainty
         rows = {part: row for part, row in self._others.items() if row.calls or row.reused}
@@ -207,7 +207,7 @@ class _CountingReranker(TextReranker):
         self._counting, self._model = counting, model
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score a text, the highest for the first."""
+        """Return one score a text, the highest for the first."""
         if texts:
             self._counting.count_scores(self._model, query, texts)
         return [float(-place) for place in range(len(texts))]

@@ -149,7 +149,9 @@ def refuse_other_versions(backends: Sequence[str], expected: Mapping[str, str]) 
 
 
 def versions(backends: Sequence[str] = ()) -> dict[str, str]:
-    """What must be equal in every process: code, libraries and the memories that are no part of ours, by name."""
+    """Return what must be equal in every process: code, libraries and the memories that are no part of ours, by
+    name.
+    """
     found = {"Python": ".".join(platform.python_version_tuple()[:2]), "memreplay": _code_digest()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -158,7 +160,7 @@ def versions(backends: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _version_of(backend: str) -> str:
-    """The code of a memory of the user's own, or why it cannot be loaded."""
+    """Return the code of a memory of the user's own, or why it cannot be loaded."""
     try:
         return sha256(repr(identity(backend)).encode()).hexdigest()[:12]
     except BackendError as error:
@@ -176,8 +178,9 @@ def _code_digest() -> str:
 
 
 def _with_own_servers(settings: Settings) -> Settings:
-    """The run sends addresses without passwords and keys: where this machine is configured for the same server, its
-    own are used."""
+    """Return the run sends addresses without passwords and keys: where this machine is configured for the same
+    server, its own are used.
+    """
     if not any(getattr(settings, name) for name in ADDRESSES):
         return settings
     own = read_settings()
@@ -246,11 +249,11 @@ class Elsewhere:
             self._stop()
 
     def at_work(self) -> dict[str, float]:
-        """The conversations that are being played, with the seconds since they were begun."""
+        """Return the conversations that are being played, with the seconds since they were begun."""
         return {name: monotonic() - since for name, since in self._since.items()}
 
     def plays(self, backends: Sequence[str]) -> bool:
-        """Whether workers have any of these memories to fill. Agents and controls stay with the run."""
+        """Return whether workers have any of these memories to fill. Agents and controls stay with the run."""
         return any(map(_is_filled_by_workers, backends))
 
     async def play(
@@ -288,7 +291,9 @@ def _is_filled_by_workers(backend: str) -> bool:
 
 
 def settings_for_workers(settings: Settings, places: int = 1) -> Settings:
-    """The settings as they travel, and may be logged: without secrets, with each worker's share of rate limits."""
+    """Return the settings as they travel, and may be logged: without secrets, with each worker's share of rate
+    limits.
+    """
 
     def share(limit: int | None) -> int | None:
         return None if limit is None else max(1, limit // places)
@@ -422,7 +427,7 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
             return await result(executor.submit(play_elsewhere, work))
 
         async def check() -> int:
-            """The number of workers, all of which can play."""
+            """Return the number of workers, all of which can play."""
             addresses = await _addresses(client)
             travelling = settings_for_workers(settings)
             known = versions(travelling.backend)
@@ -463,7 +468,7 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
 
 
 async def _addresses(client: Any) -> list[str]:
-    """The workers there are, once there are any, or none while they may still be starting."""
+    """Return the workers there are, once there are any, or none while they may still be starting."""
     for _ in range(SECONDS_TO_CONNECT):
         if found := await asyncio.to_thread(client.ncores):
             return sorted(found)

@@ -64,7 +64,7 @@ _RERANKERS: Mapping[str, Maker[TextReranker]] = {
 
 
 def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
-    """An embedder without a cache. Loads no model and opens no connection yet.
+    """Return an embedder without a cache. Loads no model and opens no connection yet.
 
     Raises:
         UsageError: an unknown form of name, or its package is not installed.
@@ -75,7 +75,7 @@ def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
 
 
 def plain_reranker(spec: str, api_base: str | None) -> TextReranker:
-    """The same for a reranker; none is bundled."""
+    """Return the same for a reranker; none is bundled."""
     return _made("reranker", spec, api_base, _RERANKERS, _NAMED)
 
 
@@ -123,7 +123,7 @@ def stored_reranker(
 
 
 def _at_provider(spec: str) -> str | None:
-    """The name of a model that a provider is called for; None for one in this process."""
+    """Return the name of a model that a provider is called for; None for one in this process."""
     return spec.removeprefix(REMOTE) if spec.startswith(REMOTE) else None
 
 

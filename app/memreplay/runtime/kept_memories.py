@@ -57,7 +57,9 @@ class KeptMemories:
         self._prefixes = _prefixes(conversation.id, self._exchanges)
 
     def has_whole(self, name: str) -> bool:
-        """Whether a memory of this name is kept that has ingested all exchanges; it may turn out to be unusable."""
+        """Return whether a memory of this name is kept that has ingested all exchanges; it may turn out to be
+        unusable.
+        """
         return bool(self._prefixes) and (self._place(name, self._prefixes[-1]) / _HELD).is_file()
 
     async def restore(self, backend: MemoryBackend) -> KeptIngestion | None:
@@ -121,12 +123,12 @@ _TAKEN = ("ablate", "tier_share", "extractor")
 
 
 def writing_settings(settings: Settings, embedder: str) -> dict[str, Any]:
-    """The settings of a run that affect what memories write."""
+    """Return the settings of a run that affect what memories write."""
     return {name: settings.public()[name] for name in (*_TAKEN, "api_base")} | {"embedder": embedder}
 
 
 def _prefixes(conversation_id: str, exchanges: Sequence[Exchange]) -> list[str]:
-    """A digest for each beginning of a conversation."""
+    """Return a digest for each beginning of a conversation."""
     digest = sha256(conversation_id.encode("utf-8", "surrogatepass"))
     prefixes = []
     for exchange in exchanges:
@@ -136,7 +138,9 @@ def _prefixes(conversation_id: str, exchanges: Sequence[Exchange]) -> list[str]:
 
 
 def identity(name: str) -> list[str]:
-    """Which code writes: the memory's name, the source of its class and bases, and the version of its library."""
+    """Return which code writes: the memory's name, the source of its class and bases, and the version of its
+    library.
+    """
     found = backend_class(name)
     sources = [source for each in found.__mro__ if (source := _source_of(each)) is not None]
     if _source_of(found) is None:
@@ -150,7 +154,7 @@ def identity(name: str) -> list[str]:
 
 
 def _source_of(found: type) -> Path | None:
-    """The file of a class; None for one of Python's own, and one that a notebook or the prompt defined."""
+    """Return the file of a class; None for one of Python's own, and one that a notebook or the prompt defined."""
     try:
         source = inspect.getsourcefile(found)
     except TypeError:

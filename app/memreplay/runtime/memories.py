@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 
 def resources_of(settings: Settings, counting: Counting | None = None) -> tuple[Resources, ExitStack]:
-    """The resources of memories, without an extractor; and what closes the files of embedder and reranker.
+    """Return the resources of memories, without an extractor; and what closes the files of embedder and
+    reranker.
 
     Opens no connection and loads no model yet. With ``counting`` no provider is ever called.
 
@@ -101,7 +102,7 @@ def ensure_models_answer(settings: Settings, resources: Resources) -> None:
 
 
 def agents_of(settings: Settings) -> dict[str, RemoteAgent]:
-    """The remote agents among the backends, by name; opens no connection yet.
+    """Return the remote agents among the backends, by name; opens no connection yet.
 
     Raises:
         UsageError: an invalid address.
@@ -178,7 +179,7 @@ class RunMemories:
         self._resources = replace(self._resources, extractor=extractor, chat=MeteredChat(chat) if chat else None)
 
     def fresh(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
-        """New memories for a conversation, by name.
+        """Return new memories for a conversation, by name.
 
         Raises:
             UsageError: one cannot be created.
@@ -187,7 +188,9 @@ class RunMemories:
         return self._create(names, evidence)
 
     def beside(self, conversation: Conversation, name: str) -> MemoryBackend:
-        """A second memory, beside the one of the session. An agent without sessions has only one, so it fails."""
+        """Return a second memory, beside the one of the session. An agent without sessions has only one, so it
+        fails.
+        """
         if is_agent(name):
             return AgentBackend(name, replace(self._agents[name], serves_without_sessions=False))
         return self.fresh(conversation, [name])[name]
@@ -197,13 +200,13 @@ class RunMemories:
         await remove_namespace(self._resources.redis, self._resources.qdrant, namespace.path)
 
     def filled_before(self, conversation: Conversation, names: Sequence[str]) -> frozenset[str]:
-        """Those of the memories that an earlier run filled with the whole of a conversation."""
+        """Return those of the memories that an earlier run filled with the whole of a conversation."""
         keeper = self.keeper(conversation)
         known = [name for name in names if not is_agent(name)]
         return frozenset(name for name in known if keeper is not None and keeper.has_whole(name))
 
     def keeper(self, conversation: Conversation) -> KeptMemories | None:
-        """Where filled memories of a conversation are kept; None if this run neither uses nor keeps any."""
+        """Return where filled memories of a conversation are kept; None if this run neither uses nor keeps any."""
         if self._settings.fresh or not self._settings.cache:
             return None
         if self._counting is not None and self._settings.embedder != EMBEDDED:
@@ -240,7 +243,7 @@ class RunMemories:
             await asyncio.to_thread(self._resources.embedder.embed, texts)
 
     def described(self) -> dict[str, Any]:
-        """The embedder and stores in use, as they are recorded; no secrets."""
+        """Return the embedder and stores in use, as they are recorded; no secrets."""
         return {
             "embedder": self._resources.embedder.name,
             "tier_share": [f"{tier}={share:g}" for tier, share in self._resources.options.shares.items()],

@@ -72,12 +72,12 @@ class RunModels:
             self.extractor, self.chat = ModelFactExtractor(cached, name, base), MemoryChatModel(cached, name, base)
 
     def _written_replies(self, run_id: Callable[[], str]) -> ReplyCache | None:
-        """Where replies to memories are kept: with ``--no-cache`` for this run alone."""
+        """Return where replies to memories are kept: with ``--no-cache`` for this run alone."""
         store = self._reply_store
         return store if store is None or self._settings.cache else RunReplies(store, run_id)
 
     def judge(self) -> ModelJudge | None:
-        """What grades replies to recall questions, if a judge is named.
+        """Return what grades replies to recall questions, if a judge is named.
 
         Raises:
             UsageError: the embedded reader is named, which only picks sentences.

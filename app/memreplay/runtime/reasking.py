@@ -243,7 +243,7 @@ class _Answering:
         self.progress.answers += 1
 
     def _is_done(self, key: ReaskKey) -> bool:
-        """Whether a reply to this change is recorded. An error is asked again."""
+        """Return whether a reply to this change is recorded. An error is asked again."""
         return key in self.known and self.known[key].reply.error is None
 
     async def _ask(self, change: Change) -> None:
@@ -265,7 +265,9 @@ class _Answering:
         self.on_reply(graded)
 
     async def _grade(self, reask: Reask) -> Reask:
-        """The re-ask with its score; without one if the judge cannot be called, so that it is graded next time."""
+        """Return the re-ask with its score; without one if the judge cannot be called, so that it is graded next
+        time.
+        """
         try:
             graded = await self.wrong.graded(reask, self.reasking.judge, self.progress.count_judgement)
         except StoppedError:
@@ -274,7 +276,7 @@ class _Answering:
         return graded
 
     async def _reply(self, change: Change) -> Reply:
-        """The reply: of the run itself where it asked the same, else of the model."""
+        """Return the reply: of the run itself where it asked the same, else of the model."""
         if change.request is None:
             return Reply(text=None, error=change.problem)
         paid = self._paid.get(request_key(change.request))
@@ -303,13 +305,13 @@ class Cost:
 
 
 def cost_of_call(request: AnswerRequest) -> Cost:
-    """What a call would cost at most."""
+    """Return what a call would cost at most."""
     tokens, longest = prompt_tokens(request), int(request.parameters.get("max_tokens") or 0)
     return Cost(tokens, Estimate(calls=1, prompt_tokens=tokens, reply_tokens=longest).price(request.model))
 
 
 def can_be_asked_again(answer: Answer) -> str | None:
-    """Why an answer cannot be asked again; None if it can."""
+    """Return why an answer cannot be asked again; None if it can."""
     if not selectable(answer.asked):
         return "This prompt was not made by memreplay, so it cannot be changed."
     if answer.asked.by_hand or answer.asked.typed is not None:
@@ -333,14 +335,14 @@ class OneAnswer:
         self._reasking: Reasking | None = None
 
     def recorded_changes(self) -> list[Change]:
-        """The changes that need no memory. Slow for a long context."""
+        """Return the changes that need no memory. Slow for a long context."""
         wrong = WrongAnswers(self._timeline, Selection(questions=(self._question.id,)))
         self._case = wrong.case(self.answer)
         wanted = [name for name in INTERVENTIONS if name not in FROM_MEMORY]
         return changes_of_recording(self._case, wanted, self._settings)
 
     def known(self) -> dict[Intervention, Reask]:
-        """The replies that are recorded already."""
+        """Return the replies that are recorded already."""
         if self._path is None or not self._path.exists():
             return {}
         asked = {ask_of(self.answer.asked): self.answer.asked}
@@ -349,7 +351,7 @@ class OneAnswer:
         return {reask.intervention: reask for reask in found if reask.score is not None}
 
     def agreement(self) -> Callable[[Sequence[Counterfactual]], bool]:
-        """Whether independent others gave the same answer in this conversation, by the re-asks there are."""
+        """Return whether independent others gave the same answer in this conversation, by the re-asks there are."""
         conversation = self._timeline.conversation
         questions = {question.id: question for question in conversation.questions}
 
@@ -369,7 +371,7 @@ class OneAnswer:
         return others_agree
 
     async def memory_changes(self) -> list[Change]:
-        """The changes for which the memory is rebuilt, which may take long."""
+        """Return the changes for which the memory is rebuilt, which may take long."""
         reasking = self._opened()
         async with reasking.rebuilding(self._timeline.conversation) as memory_of:
             return await changes_of(self._case, sorted(FROM_MEMORY), memory_of, self._settings)

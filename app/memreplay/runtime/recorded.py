@@ -115,7 +115,7 @@ class Lineage:
 
 
 def lineage_of(recording: Recording, run: RunInfo, branch: Branch | None = None) -> Lineage:
-    """The lineage of a run, or of a branch that is to depart from it."""
+    """Return the lineage of a run, or of a branch that is to depart from it."""
     branches = [] if branch is None else [branch]
     while run.branch is not None:
         branches.insert(0, run.branch)
@@ -134,7 +134,7 @@ def lineage_of(recording: Recording, run: RunInfo, branch: Branch | None = None)
 
 
 def _ends_an_exchange(recording: Recording, branch: Branch) -> bool:
-    """Whether an exchange was complete where a branch departs, so that memory has it."""
+    """Return whether an exchange was complete where a branch departs, so that memory has it."""
     ends = (
         exchange.turn_number
         for exchange in exchanges_of(recording.conversation(branch.parent, branch.conversation))
@@ -172,11 +172,11 @@ class RebuiltMemory:
 
     @property
     def limited_by_top_k(self) -> bool:
-        """Whether the number of hits limits what it returns."""
+        """Return whether the number of hits limits what it returns."""
         return self._memory.limited_by_top_k
 
     async def recall(self, question: str, top_k: int, context_tokens: int, model: str, turn: int) -> Recall | str:
-        """What it returns at a turn, or a sentence that says why it failed."""
+        """Return what it returns at a turn, or a sentence that says why it failed."""
         async with self._lock:
             session = await self._at(turn)
             if self._failure is not None:
@@ -236,7 +236,7 @@ class MissingMemory:
         self._why = why
 
     async def recall(self, question: str, top_k: int, context_tokens: int, model: str, turn: int) -> Recall | str:
-        """Why it is missing."""
+        """Return why it is missing."""
         return self._why
 
     async def close(self) -> None:

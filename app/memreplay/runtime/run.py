@@ -83,12 +83,12 @@ class Run:
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, so that its recorder writes no more."""
+        """Return whether the run has ended, so that its recorder writes no more."""
         return self._over
 
     @property
     def run_id(self) -> str:
-        """The id of the run, once it has begun."""
+        """Return the id of the run, once it has begun."""
         if self._id is not None:
             return self._id
         assert self.recorder is not None
@@ -170,7 +170,7 @@ class Run:
         return public | described | baseline | {AS_GIVEN: given}
 
     def filled_before(self, conversation: Conversation) -> frozenset[str]:
-        """Names of the memories that an earlier run filled with the whole of a conversation."""
+        """Return names of the memories that an earlier run filled with the whole of a conversation."""
         return self._memories.filled_before(conversation, self.backend_names)
 
     def start_session(
@@ -182,7 +182,7 @@ class Run:
         perceive: bool = True,
         played: Played | None = None,
     ) -> ReplaySession:
-        """A session of one conversation. Every event is recorded before it is passed on.
+        """Return a session of one conversation. Every event is recorded before it is passed on.
 
         What was ``played`` in another process is recorded in the place of memories here.
         """
@@ -206,13 +206,15 @@ class Run:
     def unrecorded_session(
         self, conversation: Conversation, memories: Mapping[str, MemoryBackend], emit: EventSink, *, perceive: bool
     ) -> ReplaySession:
-        """A session of a conversation with memories of :meth:`backends_for`, of which nothing is recorded."""
+        """Return a session of a conversation with memories of :meth:`backends_for`, of which nothing is
+        recorded.
+        """
         plan = self.plan(self.run_id, memories, perceive=perceive)
         keeper = None if plan.perceive else self._memories.keeper(conversation)
         return ReplaySession(conversation, memories, self._answerer, plan, emit, keeper)
 
     def recorded(self, emit: EventSink | None) -> EventSink:
-        """A sink that records every event of the run before it passes it on."""
+        """Return a sink that records every event of the run before it passes it on."""
         assert self.recorder is not None
         return _recorded(self.recorder.record, emit)
 
@@ -229,16 +231,19 @@ class Run:
         )
 
     def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:
-        """What a resumed run keeps of the earlier attempt at a conversation: questions that were answered."""
+        """Return what a resumed run keeps of the earlier attempt at a conversation: questions that were
+        answered.
+        """
         return self._kept.get(conversation_id, ())
 
     def live_archive(self, conversation: Conversation) -> EventArchive:
-        """The stored events of a session that is being recorded."""
+        """Return the stored events of a session that is being recorded."""
         assert self.recorder is not None
         return self.recorder.live_archive(conversation.id)
 
     def side_session(self, conversation: Conversation, emit: EventSink) -> Probe:
-        """Answers questions at earlier positions from memories of its own. Events are marked as asked by hand.
+        """Return answers questions at earlier positions from memories of its own. Events are marked as asked by
+        hand.
 
         They are recorded if this run records; beside an opened recording they are only passed on.
         """
@@ -254,7 +259,7 @@ class Run:
         )
 
     def backends_for(self, conversation: Conversation, names: Sequence[str]) -> dict[str, MemoryBackend]:
-        """New memories for a conversation, by name.
+        """Return new memories for a conversation, by name.
 
         Raises:
             UsageError: one cannot be created.

@@ -88,7 +88,7 @@ def test_options_of(settings: Settings) -> TestOptions:
 
 
 def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> list[TestStream]:
-    """The streams of a source: one per memory, model and repeat, and with ``--isolated`` per test.
+    """Return the streams of a source: one per memory, model and repeat, and with ``--isolated`` per test.
 
     Each is a conversation of its own: ``source@backend``, or ``source/test@backend``, followed by ``@model`` if
     there are several models and ``#2`` in the second repeat.
@@ -108,7 +108,7 @@ def streams_of(source: TestSource, benchmark: Benchmark, settings: Settings) -> 
 
 
 def repeat_mark(repeat: int) -> str:
-    """The suffix of a conversation's name in a repeat, counted from 0."""
+    """Return the suffix of a conversation's name in a repeat, counted from 0."""
     return f"#{repeat + 1}" if repeat else ""
 
 
@@ -142,7 +142,7 @@ class RunWithTests(Run):
         """Replies of the judge while it wrote tests: paid once, however often the tests are created."""
 
     async def made(self, source: TestSource) -> Benchmark:
-        """The tests of a source, created in a thread."""
+        """Return the tests of a source, created in a thread."""
         loop = asyncio.get_running_loop()
         return await asyncio.to_thread(source.benchmark, test_options_of(self.settings), self._author(loop))
 
@@ -155,7 +155,7 @@ class RunWithTests(Run):
         perceive: bool = True,
         played: Played | None = None,
     ) -> ReplaySession | AgentSession:
-        """A session of a conversation, or of the stream of tests with its id."""
+        """Return a session of a conversation, or of the stream of tests with its id."""
         stream = self._streams.get(conversation.id)
         if stream is None:
             return super().start_session(conversation, emit, backends=backends, perceive=perceive, played=played)
@@ -166,7 +166,9 @@ class RunWithTests(Run):
     def start_tests(
         self, stream: TestStream, emit: EventSink | None = None, known: KnownReplies | None = None
     ) -> AgentSession:
-        """A session of a stream. Each event is recorded before it is passed on; ``known`` replies are reused."""
+        """Return a session of a stream. Each event is recorded before it is passed on; ``known`` replies are
+        reused.
+        """
         assert self.recorder is not None
         self.recorder.add_conversation(stream.conversation)
         if self.judge is not None and known is not None:
@@ -177,7 +179,7 @@ class RunWithTests(Run):
     def rehearsal_of_tests(
         self, stream: TestStream, model: AnswerModel, judge: Judge | None, emit: EventSink
     ) -> AgentSession:
-        """A session of a stream with other models than those of the run; nothing is recorded."""
+        """Return a session of a stream with other models than those of the run; nothing is recorded."""
         return self._session(stream, model, self._plan_of(self.run_id, stream, judge), emit)
 
     def _plan_of(self, run_id: str, stream: TestStream, judge: Judge | None) -> AgentPlan:
@@ -235,7 +237,7 @@ class ListedTests:
 
 
 def listed_tests() -> list[ListedTests]:
-    """The shipped datasets of tests; their files are not executed."""
+    """Return the shipped datasets of tests; their files are not executed."""
     return [ListedTests(entry.key, f"interactive tests: {entry.name}") for entry in SHIPPED_DATASETS]
 
 
@@ -247,7 +249,7 @@ class ShownTests:
         self._streams: dict[str, TestStream] = {}
 
     def load(self, specs: Sequence[str], evidence: Path | None) -> list[Conversation]:
-        """The conversations that the specs name; tests are still empty conversations.
+        """Return the conversations that the specs name; tests are still empty conversations.
 
         Raises:
             MemreplayError: a dataset is unusable.
@@ -262,7 +264,7 @@ class ShownTests:
         return [*replayed, *(stream.conversation for stream in streams)]
 
     def _streams_of(self, source: TestSource) -> list[TestStream]:
-        """One stream, or with ``--isolated`` one per test; memory and model are chosen later."""
+        """Return one stream, or with ``--isolated`` one per test; memory and model are chosen later."""
         if not self._settings.isolated:
             return [TestStream(empty_conversation(source.name, source.name, RunConfig()), source, "", "")]
         made = source.benchmark(test_options_of(self._settings), None)

@@ -98,7 +98,7 @@ def work_of(
     warn: Callable[[str], None],
     on_opened: OnOpened = SILENT.on_opened,
 ) -> Work:
-    """What the datasets ask, the shipped ones if none is named.
+    """Return what the datasets ask, the shipped ones if none is named.
 
     Raises:
         MemreplayError: a dataset or the answer key is unusable, or there is nothing to ask.
@@ -122,7 +122,7 @@ def work_of(
 
 
 def _chain(given: Sequence[Conversation], loaded: Iterator[Conversation]) -> Iterator[Conversation]:
-    """The conversations in order, each id once."""
+    """Yield the conversations in order, each id once."""
     seen: set[str] = set()
     for source in (given, loaded):
         for conversation in source:
@@ -153,7 +153,7 @@ def _refuse_for_tests(settings: Settings, sources: Sequence[TestSource], convers
 
 
 def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
-    """Every memory is compared with the closed book: without it a right answer may be a guess.
+    """Return every memory is compared with the closed book: without it a right answer may be a guess.
 
     Not for an agent: no model of ours knows what it would say without its memory.
     """
@@ -177,7 +177,7 @@ class AskPlan:
         return (*self.models, *filter(is_agent, self.backends))
 
     def asks_of(self, conversation: Conversation) -> list[Ask]:
-        """Every ask, in order: those that share a context (full context, repeats) follow each other."""
+        """Return every ask, in order: those that share a context (full context, repeats) follow each other."""
         return [
             Ask(question, backend, model, repeat)
             for backend in (*self.backends, *self.baselines)
@@ -188,7 +188,7 @@ class AskPlan:
 
 
 def first_questions(conversations: Iterable[Conversation], limit: int | None) -> Iterator[Conversation]:
-    """The conversations with the first ``limit`` questions in all; those without any are dropped."""
+    """Yield the conversations with the first ``limit`` questions in all; those without any are dropped."""
     left = limit
     for conversation in conversations:
         if left is None:
@@ -201,7 +201,8 @@ def first_questions(conversations: Iterable[Conversation], limit: int | None) ->
 
 
 def sampled_questions(conversations: Iterable[Conversation], size: int, seed: int) -> list[Conversation]:
-    """The conversations with a sample of ``size`` questions, stratified by type; those without any are dropped.
+    """Return the conversations with a sample of ``size`` questions, stratified by type; those without any are
+    dropped.
 
     Each type gets its share of the sample, by largest remainders. The order stays the dataset's. The same questions
     and seed yield the same sample.
@@ -220,7 +221,9 @@ def sampled_questions(conversations: Iterable[Conversation], size: int, seed: in
 
 
 def chosen_tests(benchmarks: Sequence[Benchmark], settings: Settings) -> list[Benchmark]:
-    """Each benchmark with the tests to run: the first ``limit`` in all, or a sample stratified by dataset."""
+    """Return each benchmark with the tests to run: the first ``limit`` in all, or a sample stratified by
+    dataset.
+    """
     places = [(at, test) for at, benchmark in enumerate(benchmarks) for test in benchmark.tests]
     kept = {(at, test.unique_id) for at, test in places[: settings.limit]}
     if settings.sample is not None:
@@ -233,7 +236,7 @@ def chosen_tests(benchmarks: Sequence[Benchmark], settings: Settings) -> list[Be
 
 
 def _sample(places: Iterable[tuple[str, _Place]], size: int, seed: int) -> set[_Place]:
-    """A sample of (type, place) pairs, stratified by type."""
+    """Return a sample of (type, place) pairs, stratified by type."""
     by_type: dict[str, list[_Place]] = defaultdict(list)
     for name, place in places:
         by_type[name].append(place)
@@ -249,7 +252,7 @@ def _with_only(conversation: Conversation, wanted: set[tuple[str, str]]) -> Conv
 
 
 def _shares(counts: Mapping[str, int], size: int) -> dict[str, int]:
-    """How many of each type, by largest remainders; earlier types win ties."""
+    """Return how many of each type, by largest remainders; earlier types win ties."""
     total = sum(counts.values())
     size = min(size, total)
     exact = {name: size * count / total for name, count in counts.items()}

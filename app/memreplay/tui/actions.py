@@ -56,18 +56,20 @@ class Action:
 
     @property
     def id(self) -> str:
-        """The name of the action in a key map."""
+        """Return the name of the action in a key map."""
         return f"{self.place}.{self.call}"
 
     @property
     def title(self) -> str:
-        """What the palette lists and searches: the beginning of the description, with the other words for it."""
+        """Return what the palette lists and searches: the beginning of the description, with the other words for
+        it.
+        """
         words = _OTHER_WORDS.get(self.id)
         return f"{self._name} · {words}" if words else self._name
 
     @property
     def details(self) -> str:
-        """What the description says beyond the title."""
+        """Return what the description says beyond the title."""
         return self.description.removeprefix(self._name).strip(" .;:")
 
     @property
@@ -76,7 +78,7 @@ class Action:
 
     @property
     def is_count(self) -> bool:
-        """Whether the key is only the start of a count."""
+        """Return whether the key is only the start of a count."""
         return self.description == _COUNT
 
 
@@ -114,7 +116,7 @@ def _at(place: Place, *rows: Row) -> tuple[Action, ...]:
 
 
 def _common(export: str = "", quit: str = "") -> tuple[Row, ...]:
-    """The actions that most screens share, with their footer labels."""
+    """Return the actions that most screens share, with their footer labels."""
     return (
         ("export", "e", export, "Export the screen as an SVG file."),
         ("help", "?", "help", "Show all keys."),
@@ -136,7 +138,7 @@ def _moves(what: str) -> tuple[Row, ...]:
 
 
 def _matrix() -> tuple[Row, ...]:
-    """What the results of a conversation and of a whole run have in common."""
+    """Return what the results of a conversation and of a whole run have in common."""
     return (
         *_moves("question"),
         ("next_answer", "right l", "", "Select the answer of the next architecture."),
@@ -375,12 +377,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 
 def actions_of(place: Place) -> Iterator[Action]:
-    """The actions of a screen, in the order of the table."""
+    """Return the actions of a screen, in the order of the table."""
     return (action for action in ACTIONS if action.place == place)
 
 
 def bindings_of(place: Place) -> list[BindingType]:
-    """The bindings of a screen. The footer shows the first key of each action; the others work too."""
+    """Return the bindings of a screen. The footer shows the first key of each action; the others work too."""
     return [
         Binding(
             ",".join("comma" if key == "," else key for key in action.keys),

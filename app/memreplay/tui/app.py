@@ -376,7 +376,7 @@ class MemreplayApp(TerminalApp):
         return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source), play_to=play_to)
 
     def _choice_for(self, path: Path, conversation: str | None) -> ResultsChoice:
-        """What the user chose to see of these results when they were last open."""
+        """Return what the user chose to see of these results when they were last open."""
         from memreplay.views.panels.results import ResultsChoice
 
         return self._choices.setdefault((path, conversation), ResultsChoice())

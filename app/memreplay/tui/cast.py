@@ -52,7 +52,7 @@ class _CapturingDriver(HeadlessDriver):
         self.written.append(data)
 
     def take(self) -> str:
-        """What was written since the last call."""
+        """Return what was written since the last call."""
         text = "".join(self.written)
         self.written.clear()
         return text
@@ -87,7 +87,7 @@ class _Cast:
 
 
 def cast_of(path: Path, run_id: str, conversation_id: str, first: int, last: int) -> str:
-    """The cast of a recorded conversation from one position to another, with its bookmarks as markers.
+    """Return the cast of a recorded conversation from one position to another, with its bookmarks as markers.
 
     Raises:
         RecordingError: the recording cannot be read.
@@ -117,7 +117,7 @@ async def _recorded_cast(path: Path, run_id: str, conversation_id: str, first: i
 
 
 async def _replay_of(app: MemreplayApp) -> ReplayScreen:
-    """The replay, once it is on the screen."""
+    """Return the replay, once it is on the screen."""
     for _ in range(_MOST_WAITS):
         if isinstance(app.screen, ReplayScreen) and app.screen.is_mounted:
             return app.screen

@@ -38,7 +38,7 @@ class ThemeChoice:
     file: Path | None = None
 
     def theme(self) -> str | None:
-        """The theme to start with; None for the default."""
+        """Return the theme to start with; None for the default."""
         picked = self._picked()
         if picked is not None and picked.get("instead_of") == self.configured:
             name = picked.get("theme")
@@ -78,7 +78,7 @@ class ListedDataset(Protocol):
 
 class PublicSettings(Protocol):
     def public(self) -> dict[str, Any]:
-        """The settings by name, without secrets."""
+        """Return the settings by name, without secrets."""
 
 
 class RunHandle(Protocol):
@@ -95,16 +95,16 @@ class RunHandle(Protocol):
 
     @property
     def recorder(self) -> RunRecorder | None:
-        """What records the run; None before its first turn."""
+        """Return what records the run; None before its first turn."""
 
     @property
     def is_over(self) -> bool:
-        """Whether the run has ended, so that its recorder writes no more."""
+        """Return whether the run has ended, so that its recorder writes no more."""
 
     def start_session(
         self, conversation: Conversation, emit: Callable[[ReplayEvent], None]
     ) -> ReplaySession | AgentSession:
-        """A session of one conversation. Events are recorded before ``emit`` receives them."""
+        """Return a session of one conversation. Events are recorded before ``emit`` receives them."""
 
     def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> Probe:
         """Separate memories, which can be asked at any position."""
@@ -113,7 +113,7 @@ class RunHandle(Protocol):
         """Reads back the events of a started session, given to it in the order of their recording."""
 
     def kept_events(self, conversation_id: str) -> Sequence[ReplayEvent]:
-        """What a resumed run keeps of an earlier attempt: its answers. Empty for a new run."""
+        """Return what a resumed run keeps of an earlier attempt: its answers. Empty for a new run."""
 
     async def warm_up(self) -> None:
         """Load models in threads."""

@@ -46,23 +46,23 @@ class LiveRun:
 
     @property
     def position(self) -> int:
-        """Turns played so far."""
+        """Return turns played so far."""
         return self._session.position if self._session else 0
 
     @property
     def end(self) -> int:
-        """The last turn; while tests converse it is unknown, and larger than any position."""
+        """Return the last turn; while tests converse it is unknown, and larger than any position."""
         return sys.maxsize if self._conversation.conversing else len(self._conversation.turns)
 
     @property
     def where_saved(self) -> str | None:
-        """Where the run is found after an interruption, in a sentence."""
+        """Return where the run is found after an interruption, in a sentence."""
         path = self.handle.recording_path
         return None if path is None else f"The interrupted run is saved: {path}"
 
     @property
     def tests_are_over(self) -> bool:
-        """Whether this is a run of tests and all of them are finished."""
+        """Return whether this is a run of tests and all of them are finished."""
         return self._conversation.conversing and self._session is not None and self._session.finished
 
     async def play(self, played: Callable[[int], None]) -> None:
@@ -183,7 +183,7 @@ class LiveRun:
 
 
 def _scheduled(timeline: Timeline) -> dict[tuple[str, str, str], Answer]:
-    """The answers to scheduled questions, by question, memory and model."""
+    """Return the answers to scheduled questions, by question, memory and model."""
     return {
         (answer.asked.question_id, answer.asked.backend, answer.asked.model): answer
         for answer in timeline.answers()

@@ -64,7 +64,7 @@ class ReplaySource:
 
     @classmethod
     def live(cls, conversation: Conversation, handle: RunHandle) -> ReplaySource:
-        """A conversation that has not been played yet."""
+        """Return a conversation that has not been played yet."""
         return cls(
             Timeline(conversation),
             handle.backend_names,
@@ -75,7 +75,7 @@ class ReplaySource:
 
     @property
     def recorded_in(self) -> tuple[Path, str] | None:
-        """The file and the id of the run; None for a live one that has not begun."""
+        """Return the file and the id of the run; None for a live one that has not begun."""
         if self.handle is None:
             return None if self.path is None else (self.path, self.run_id)
         recorder = self.handle.recorder
@@ -88,7 +88,9 @@ class ReplaySource:
 
     @property
     def stopped_at(self) -> int | None:
-        """The last turn that the memories of an interrupted recording heard; None of a whole one and a live one."""
+        """Return the last turn that the memories of an interrupted recording heard; None of a whole one and a
+        live one.
+        """
         timeline = self.timeline
         if self.handle is not None or timeline.conversation.conversing or not self.shows_memory:
             return None
@@ -96,23 +98,23 @@ class ReplaySource:
 
     @property
     def how_it_continues(self) -> str:
-        """What continues an interrupted run: a key, or the command that started it without a screen."""
+        """Return what continues an interrupted run: a key, or the command that started it without a screen."""
         return "--resume continues it" if self.settings.get("closed_book_asked_along") else "L continues it live"
 
     @property
     def shows_memory(self) -> bool:
-        """Whether it knows what memories hold: an imported run of another program does not."""
+        """Return whether it knows what memories hold: an imported run of another program does not."""
         return "imported_from" not in self.settings
 
     @property
     def settings_in_short(self) -> str:
-        """The most important settings in one line."""
+        """Return the most important settings in one line."""
         values = ((prefix, self.settings.get(name)) for name, prefix in _SUMMARISED.items())
         return " · ".join(prefix + value_words(value) for prefix, value in values if value)
 
 
 def recorded_conversations(path: Path) -> list[str]:
-    """Ids of the conversations in a recording's newest run.
+    """Return ids of the conversations in a recording's newest run.
 
     Raises:
         RecordingError: it cannot be read, or is empty.
@@ -145,7 +147,7 @@ def recorded(
     run_id: str | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> ReplaySource:
-    """A conversation of a run, by default a recording's newest. Indexing a long one takes seconds.
+    """Return a conversation of a run, by default a recording's newest. Indexing a long one takes seconds.
 
     ``progress`` is told the share of it that was indexed.
 
@@ -190,7 +192,7 @@ def _refuse_lost_questions(path: Path, conversation: Conversation, timeline: Tim
 
 
 def _newest_run(recording: Recording) -> str:
-    """The id of the newest run that has a conversation."""
+    """Return the id of the newest run that has a conversation."""
     runs = [run.id for run in recording.runs() if run.branch is None and recording.conversation_ids(run.id)]
     if not runs:
         raise RecordingError(f"{recording.path}: no run with a conversation in it")
@@ -217,7 +219,7 @@ class RecordedRun:
 
 
 def recorded_run(path: Path, run_id: str | None = None, conversation_id: str | None = None) -> RecordedRun:
-    """A run, by default a recording's newest, or only one of its conversations.
+    """Return a run, by default a recording's newest, or only one of its conversations.
 
     Only questions and answers are read.
 
@@ -243,7 +245,7 @@ def recorded_run(path: Path, run_id: str | None = None, conversation_id: str | N
 
 
 def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
-    """The scored answers of a run as rows that can be compared with those of another."""
+    """Return the scored answers of a run as rows that can be compared with those of another."""
     judge = JudgedBy(model=str(run.settings.get("judge")), rubric="")
     return [
         AnswerRow(
@@ -271,7 +273,7 @@ def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
 
 
 def _labels_on_record(table: AnswersTable, failures: Mapping[AnswerKey, str | None]) -> Labels | None:
-    """The recorded labels of a table's answers; None unless each scored answer has been attributed."""
+    """Return the recorded labels of a table's answers; None unless each scored answer has been attributed."""
     labels: dict[tuple[str, AskKey], Label] = {}
     for answer in table.all_answers():
         if answer.scored is None:
@@ -287,7 +289,7 @@ def _labels_on_record(table: AnswersTable, failures: Mapping[AnswerKey, str | No
 
 
 def labels_in(path: Path, run_id: str, conversation_id: str) -> Labels:
-    """Which stage lost the fact of each answer of a conversation. This takes seconds for a long one.
+    """Return which stage lost the fact of each answer of a conversation. This takes seconds for a long one.
 
     Raises:
         RecordingError: it cannot be read.
@@ -344,7 +346,7 @@ def _few(datasets: Sequence[str]) -> str:
 
 
 def _scores(overview: RecordingOverview) -> list[str]:
-    """The memories with their scores, as many in a row as the list has room for on a small screen."""
+    """Return the memories with their scores, as many in a row as the list has room for on a small screen."""
     rows: list[str] = []
     for name in dict.fromkeys([*overview.backends, *overview.scores]):
         words = f"{one_line(name)} {overview.scores[name]}" if name in overview.scores else one_line(name)

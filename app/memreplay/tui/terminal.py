@@ -58,7 +58,7 @@ class TerminalApp(App[None]):
 
     @property
     def rebound(self) -> Mapping[str, str]:
-        """The user's own keys, by action."""
+        """Return the user's own keys, by action."""
         return self._keys
 
     def get_key_display(self, binding: Binding) -> str:
@@ -80,7 +80,7 @@ class TerminalApp(App[None]):
             self._theme_choice.remember(theme.name)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every action of the screen, and the themes."""
+        """Yield every action of the screen, and the themes."""
         place = getattr(screen, "PLACE", None)
         keys = keys_of(place, self.rebound) if place else {}
         for action in actions_of(place) if place else ():
@@ -135,7 +135,7 @@ Rebound = Mapping[str, str]
 
 
 def keys_of(place: Place, rebound: Rebound) -> dict[str, tuple[str, ...]]:
-    """The keys of a screen's actions, by id. A key that was given to one action is taken from all others."""
+    """Return the keys of a screen's actions, by id. A key that was given to one action is taken from all others."""
     actions = [*actions_of(place)]
     given = {action.id: _split(rebound[action.id]) for action in actions if action.id in rebound}
     taken = {key for keys in given.values() for key in keys}
@@ -152,14 +152,14 @@ def keys_of(place: Place, rebound: Rebound) -> dict[str, tuple[str, ...]]:
 
 
 def without_key(rebound: Rebound) -> list[Action]:
-    """The actions that the user's own keys leave without any."""
+    """Return the actions that the user's own keys leave without any."""
     places = dict.fromkeys(action.place for action in ACTIONS if action.id in rebound)
     keys = {id_: keys for place in places for id_, keys in keys_of(place, rebound).items()}
     return [action for action in ACTIONS if action.id in keys and not keys[action.id] and not action.is_count]
 
 
 def sentence_on_lost_keys(actions: Sequence[Action]) -> str:
-    """What to tell the user about actions without a key."""
+    """Return what to tell the user about actions without a key."""
     names = ", ".join(action.id for action in actions)
     return f"Your [keys] leave no key for {names}. The palette (ctrl+p) still has them." if actions else ""
 

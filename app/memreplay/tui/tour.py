@@ -26,7 +26,7 @@ class Step:
     look: str
 
     def key_now(self, rebound: Rebound) -> str:
-        """The key with the user's own keys applied; the palette if they leave none."""
+        """Return the key with the user's own keys applied; the palette if they leave none."""
         id_ = f"{self.place}.{self.call}"
         if id_ not in rebound:
             return self.key
@@ -65,7 +65,7 @@ class Tour:
         self._place = None
 
     def follow(self, place: str | None, call: str) -> bool:
-        """The user carried out an action on a screen. Whether it was the one of this step."""
+        """Return the user carried out an action on a screen. Whether it was the one of this step."""
         step = self.step
         if step is None or self._place is None or (place, call) != (step.place, step.call):
             return False
@@ -78,7 +78,7 @@ class Tour:
         return f"tour · {min(number, len(STEPS))} of {len(STEPS)}"
 
     def words(self, rebound: Rebound) -> str:
-        """What was just done, and the key to press next; T ends the tour in the replay."""
+        """Return what was just done, and the key to press next; T ends the tour in the replay."""
         place = self._place or 0
         seen = (
             STEPS[place - 1].look if place else "Ten keys show what this program is for. T in the replay ends it."
@@ -89,7 +89,7 @@ class Tour:
 
 
 def was_offered() -> bool:
-    """Whether the tour was offered before; from now on it was."""
+    """Return whether the tour was offered before; from now on it was."""
     mark = _mark()
     if mark.exists():
         return True

@@ -150,7 +150,7 @@ def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[
 
 
 def _before_and_after(found: Comparison, changed: Counter[Kind]) -> list[Span]:
-    """The cells of a pair's row."""
+    """Return the cells of a pair's row."""
     was, now = found.both_right + found.only_a, found.both_right + found.only_b
     tone: Tone = "good" if now > was else "bad" if now < was else "dim"
     p = found.p_value if found.p_holm is None else found.p_holm
@@ -168,13 +168,15 @@ def _before_and_after(found: Comparison, changed: Counter[Kind]) -> list[Span]:
 
 
 def _pair(found: Comparison) -> str:
-    """The contestants of a comparison as :class:`Change` names them."""
+    """Return the contestants of a comparison as :class:`Change` names them."""
     a, b = found.a.removeprefix("A "), found.b.removeprefix("B ")
     return one_line(a if a == b else f"{a} → {b}")
 
 
 def change_details(change: Change, names: tuple[str, str]) -> list[Line]:
-    """A changed answer in full: what was asked and expected, and both replies with the stage that lost the fact."""
+    """Return a changed answer in full: what was asked and expected, and both replies with the stage that lost
+    the fact.
+    """
     sides = (
         (names[0], change.failure_was, change.outcome_was, change.was),
         (names[1], change.failure_now, change.outcome_now, change.now),
@@ -207,7 +209,7 @@ def _chip_tone(failure: str | None, outcome: Outcome) -> Tone:
 
 
 def comparison_text(compared: RunComparison, verdict: Sequence[str] = ()) -> list[str]:
-    """The lines that are printed: the comparison of each pair, and every answer that changed."""
+    """Return the lines that are printed: the comparison of each pair, and every answer that changed."""
     lines = [*verdict, *(f"{comparison.words}." for comparison in compared.comparisons)]
     lines += [f"{remark}." for remark in compared.remarks]
     lines.append(_summary(compared))

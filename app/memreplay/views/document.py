@@ -19,19 +19,19 @@ class Document(Protocol):
     """Blocks of rows. The height of a block, and the guess of it, depend only on its index and the width."""
 
     def __len__(self) -> int:
-        """The current number of blocks."""
+        """Return the current number of blocks."""
         ...
 
     def height(self, index: int, width: int) -> int:
-        """The exact number of rows of a block."""
+        """Return the exact number of rows of a block."""
         ...
 
     def guess(self, index: int, width: int) -> int:
-        """An estimate of the height that needs no layout."""
+        """Return an estimate of the height that needs no layout."""
         ...
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
-        """The rows of a block, as many as its height."""
+        """Return the rows of a block, as many as its height."""
         ...
 
     def subject(self, index: int) -> Hashable | None:
@@ -58,7 +58,7 @@ class LinesDocument:
         return len(self._wrap(index, width))
 
     def guess(self, index: int, width: int) -> int:
-        """The exact height: there are few lines, and each is wrapped once."""
+        """Return the exact height: there are few lines, and each is wrapped once."""
         return self.height(index, width)
 
     def rows(self, index: int, width: int) -> Sequence[Row]:
@@ -118,11 +118,11 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """The number of rows of all blocks."""
+        """Return the number of rows of all blocks."""
         return self.start(len(self.document))
 
     def start(self, index: int) -> int:
-        """The first row of a block. For the block after the last it is the number of rows."""
+        """Return the first row of a block. For the block after the last it is the number of rows."""
         for block in range(len(self._heights), index):
             exact = block < _MEASURED_AT_ONCE
             take = self.document.height if exact else self.document.guess
@@ -155,7 +155,7 @@ class Layout:
         return guessed != self._heights[block]
 
     def block_at(self, row: int) -> int | None:
-        """The block that a row belongs to; None below the last row."""
+        """Return the block that a row belongs to; None below the last row."""
         if not 0 <= row < self.total:
             return None
         return bisect_right(self._starts, row, hi=len(self.document) + 1) - 1
@@ -209,11 +209,13 @@ class ListDocument(Selectable):
 
     @abstractmethod
     def lay_out(self, index: int, width: int, column: int | None) -> Sequence[Row]:
-        """The rows of an item, at least one; ``column`` is the selected part, None if the item is not selected."""
+        """Return the rows of an item, at least one; ``column`` is the selected part, None if the item is not
+        selected.
+        """
 
     @property
     def column(self) -> int:
-        """The selected part of the selected item."""
+        """Return the selected part of the selected item."""
         return 0
 
     def height(self, index: int, width: int) -> int:

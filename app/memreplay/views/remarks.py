@@ -25,7 +25,7 @@ _REASONS = 3
 
 
 def remarks(results: Results) -> list[str]:
-    """The sentences below the tables: each comparison, and caveats."""
+    """Return the sentences below the tables: each comparison, and caveats."""
     sentences = []
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
@@ -60,7 +60,7 @@ def remarks(results: Results) -> list[str]:
 
 
 def _comparison_sentences(results: Results) -> list[str]:
-    """How the sentences on pairs are to be read."""
+    """Return how the sentences on pairs are to be read."""
     if not any(comparison.detectable is not None for comparison in results.comparisons):
         return []
     family = max(comparison.family for comparison in results.comparisons)
@@ -125,7 +125,7 @@ def _twin_sentences(results: Results) -> list[str]:
 
 
 def _error_sentences(results: Results) -> list[str]:
-    """The number of answers that ended in an error, and the most common reasons."""
+    """Return the number of answers that ended in an error, and the most common reasons."""
     reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
     if not reasons:
         return []
@@ -145,7 +145,9 @@ def _most_common(reasons: Counter[str]) -> str:
 
 
 def _verdict_sentences(results: Results) -> list[str]:
-    """The number of graded answers of which it cannot be said where the fact was lost, because the rules failed."""
+    """Return the number of graded answers of which it cannot be said where the fact was lost, because the rules
+    failed.
+    """
     found = [reason for row in results.questions if (reason := verdict_failure(row.failure_detail)) is not None]
     if not found:
         return []
@@ -153,7 +155,9 @@ def _verdict_sentences(results: Results) -> list[str]:
 
 
 def _abstention_sentences(results: Results) -> list[str]:
-    """How many right answers only say that it was never said: so much can be earned without finding anything."""
+    """Return how many right answers only say that it was never said: so much can be earned without finding
+    anything.
+    """
     if not any(row.abstain for row in results.questions):
         return []
     counts = []
@@ -192,7 +196,7 @@ def _style_sentence(dataset: str, style: OptionStyle) -> str:
 
 
 def _judge_sentences(results: Results) -> list[str]:
-    """Who decided, how far the raters agree, and the first answers on which they do not."""
+    """Return who decided, how far the raters agree, and the first answers on which they do not."""
     sentences = []
     judges = [backend.judge for backend in results.backends.values() if backend.judge is not None]
     if judges:
@@ -238,7 +242,7 @@ def _test_sentences(results: Results) -> list[str]:
 
 
 def _what_if_sentences(results: Results) -> Iterator[str]:
-    """The ceilings of each backend in a sentence, and the questions whose published answer is in doubt."""
+    """Yield the ceilings of each backend in a sentence, and the questions whose published answer is in doubt."""
     for name, backend in results.backends.items():
         found = backend.what_if
         if found is None:

@@ -72,13 +72,13 @@ class StoredSubject:
 
     @classmethod
     def of_hit(cls, backend: str, hit: Hit) -> StoredSubject | TurnSubject:
-        """The stored item of a hit; a hit of the dataset itself is a turn."""
+        """Return the stored item of a hit; a hit of the dataset itself is a turn."""
         if hit.store == DATASET:
             return TurnSubject((*hit.turns, *hit.sources, "")[0])
         return cls(backend, hit.place, hit.id, hit.turns)
 
     def as_hit(self) -> Hit:
-        """A hit on this item, with neither text nor a real rank."""
+        """Return a hit on this item, with neither text nor a real rank."""
         return Hit(id=self.id, store="", place=self.place, rank=1, score=None, text="", turns=self.turns)
 
 
@@ -99,7 +99,7 @@ WrittenSubject = ValueSubject | PieceSubject | StoredSubject
 
 
 def origin_of(timeline: Timeline, subject: WrittenSubject, turn: int) -> Origin | None:
-    """The last write to a subject at or before a position; None if none is recorded."""
+    """Return the last write to a subject at or before a position; None if none is recorded."""
     match subject:
         case ValueSubject(backend, key, path):
             return value_written_by(timeline, backend, key, path, turn)
@@ -117,7 +117,7 @@ def origin_of(timeline: Timeline, subject: WrittenSubject, turn: int) -> Origin 
 
 
 def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: int) -> Origin | None:
-    """The append that wrote a piece of a log, by its 0-based index."""
+    """Return the append that wrote a piece of a log, by its 0-based index."""
     appends = timeline.log(backend, key).writes_until(turn)
     if number >= len(appends):
         return None
@@ -139,7 +139,7 @@ def write_words(timeline: Timeline, position: int) -> str:
 
 
 def origin_words(origin: Origin, timeline: Timeline | None = None) -> str:
-    """A write as a sentence: when, actor, source turns, command, key and duration."""
+    """Return a write as a sentence: when, actor, source turns, command, key and duration."""
     operation = origin.operation
     when = f"at turn {origin.turn}" if timeline is None else write_words(timeline, origin.turn)
     because = f" because of turn {', '.join(operation.turns)}" if operation.turns else ""

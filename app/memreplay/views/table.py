@@ -61,7 +61,7 @@ class Table:
         totals: int = 0,
         align: Literal["left", "right"] = "right",
     ) -> Table:
-        """A table whose columns need no explanation. Those after the first are aligned as ``align`` says."""
+        """Return a table whose columns need no explanation. Those after the first are aligned as ``align`` says."""
         first, *others = headings
         columns = [Column(first, align="left"), *(Column(heading, align=align) for heading in others)]
         return cls(title, columns, rows, totals)
@@ -72,7 +72,7 @@ class Table:
 
     @property
     def texts(self) -> list[list[str]]:
-        """The cells of all rows as they are shown."""
+        """Return the cells of all rows as they are shown."""
         return [list(map(text_of, row)) for row in self.rows]
 
 

@@ -87,7 +87,7 @@ class Line:
 
 
 def cells(text: str) -> int:
-    """The width in cells of a text that passed through :func:`visible`."""
+    """Return the width in cells of a text that passed through :func:`visible`."""
     return len(text) if text.isascii() else cell_len(text)
 
 
@@ -97,12 +97,12 @@ def visible(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The visible text on one line: a line break shows as ⏎."""
+    """Return the visible text on one line: a line break shows as ⏎."""
     return visible(text).replace("\n", " ⏎ ")
 
 
 def words_in(text: str) -> tuple[str, ...]:
-    """The words of a search, folded, the longest first."""
+    """Return the words of a search, folded, the longest first."""
     return tuple(sorted(set(folded(visible(text)).split()), key=len, reverse=True))
 
 
@@ -114,7 +114,7 @@ def holds_words(source: Line, words: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def marked(row: Row, words: tuple[str, ...]) -> Row:
-    """The row with these folded words toned as found."""
+    """Return the row with these folded words toned as found."""
     spans: list[Span] = []
     for span in row.spans:
         # Folding may change the number of characters, so each is folded alone.
@@ -138,20 +138,20 @@ def line(
     fill: Tone | None = None,
     about: Hashable | None = None,
 ) -> Line:
-    """A line of spans; a bare string is plain."""
+    """Return a line of spans; a bare string is plain."""
     spans = tuple(Span(part) if isinstance(part, str) else part for part in parts)
     return Line(spans, hang=hang, most=most, fill=fill, about=about)
 
 
 def paragraphs(text: str, tone: Tone = "plain", *, indent: int = 0, most: int | None = None) -> list[Line]:
-    """A text as indented lines, one per line of its own."""
+    """Return a text as indented lines, one per line of its own."""
     margin = Span(" " * indent, tone)
     lines = [Line((margin, Span(part, tone)), hang=indent, most=most) for part in visible(text).split("\n")]
     return lines if most is None else lines[:most]
 
 
 def clip(text: str, width: int) -> str:
-    """The text cut to a width in cells, with an ellipsis if it was longer."""
+    """Return the text cut to a width in cells, with an ellipsis if it was longer."""
     if cells(text) <= width:
         return text
     if width <= 1:
@@ -160,7 +160,7 @@ def clip(text: str, width: int) -> str:
 
 
 def joined_within(parts: Sequence[str], width: int, order: Sequence[int]) -> str:
-    """The parts joined by dots, in at most a width: those later in ``order`` are left out first, whole.
+    """Return the parts joined by dots, in at most a width: those later in ``order`` are left out first, whole.
 
     The first of ``order`` always stays; it is clipped if it does not fit alone.
     """
@@ -174,7 +174,7 @@ def joined_within(parts: Sequence[str], width: int, order: Sequence[int]) -> str
 
 
 def shortened(names: Sequence[str], width: int) -> str:
-    """Names side by side in at most a width: the longest lose their ends first, and equally much."""
+    """Return names side by side in at most a width: the longest lose their ends first, and equally much."""
     room = width - max(0, len(names) - 1)
     most = max((cells(name) for name in names), default=0)
     while most > 1 and sum(min(cells(name), most) for name in names) > room:
@@ -183,18 +183,18 @@ def shortened(names: Sequence[str], width: int) -> str:
 
 
 def pad(text: str, width: int) -> str:
-    """The text clipped, or padded with spaces, to exactly a width in cells."""
+    """Return the text clipped, or padded with spaces, to exactly a width in cells."""
     clipped = clip(text, width)
     return clipped + " " * (width - cells(clipped))
 
 
 def width_of(spans: Iterable[Span]) -> int:
-    """The width of the spans in cells."""
+    """Return the width of the spans in cells."""
     return sum(cells(span.text) for span in spans)
 
 
 def wrap(source: Line, width: int) -> list[Row]:
-    """The rows of a line at a width, broken at white space, and within a word only if it is too long."""
+    """Return the rows of a line at a width, broken at white space, and within a word only if it is too long."""
     width = max(width, 4)
     if width_of(source.spans) <= width:
         return [Row(source.spans, source.fill)]
@@ -203,7 +203,9 @@ def wrap(source: Line, width: int) -> list[Row]:
 
 @lru_cache(maxsize=4096)
 def _broken(source: Line, width: int) -> tuple[Row, ...]:
-    """The rows of a line that needs several. Cached: most lines of a panel repeat from one position to the next."""
+    """Return the rows of a line that needs several. Cached: most lines of a panel repeat from one position to
+    the next.
+    """
     hang = min(source.hang, width // 2)
     margin = [Span(" " * hang)] if hang else []
     rows: list[list[Span]] = [[]]
@@ -236,7 +238,7 @@ def _broken(source: Line, width: int) -> tuple[Row, ...]:
 
 
 def estimated_rows(text: str, width: int) -> int:
-    """An estimate of the rows that a text takes at a width."""
+    """Return an estimate of the rows that a text takes at a width."""
     return len(text) // max(width, 1) + text.count("\n") + 1
 
 
@@ -265,7 +267,7 @@ def _tokens(spans: Sequence[Span]) -> Iterator[tuple[str, Tone]]:
 
 
 def _pieces(word: str, first: int, rest: int) -> Iterator[str]:
-    """A word in pieces: the first fills the rest of the current row, the others a row each."""
+    """Yield a word in pieces: the first fills the rest of the current row, the others a row each."""
     if cells(word) <= rest:
         yield word
         return
@@ -313,5 +315,5 @@ _SHOWN_KEYS: Final = {
 
 
 def shown_key(key: str) -> str:
-    """A key as shown on the screen."""
+    """Return a key as shown on the screen."""
     return _SHOWN_KEYS.get(key, key)

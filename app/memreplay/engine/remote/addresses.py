@@ -20,12 +20,12 @@ _OPENAI = re.compile(r"openai:(?:(?P<model>(?:(?!://)[^@\s])+)@)?(?P<url>.*)", r
 
 
 def is_agent(name: str) -> bool:
-    """Whether a backend's name is the URL of an agent, with or without the protocol that it speaks."""
+    """Return whether a backend's name is the URL of an agent, with or without the protocol that it speaks."""
     return name.lower().startswith(("http://", "https://", "openai:"))
 
 
 def models_asked_of(name: str, models: tuple[str, ...]) -> tuple[str, ...]:
-    """The models that a backend's questions go through; an agent answers itself."""
+    """Return the models that a backend's questions go through; an agent answers itself."""
     return (AGENT_MODEL,) if is_agent(name) else models
 
 
@@ -70,7 +70,7 @@ class AgentAddress:
         return parse_address(self.run_turn).netloc
 
     def beside(self, name: str) -> str:
-        """The URL of another resource of the agent, such as ``memory_state``."""
+        """Return the URL of another resource of the agent, such as ``memory_state``."""
         return urljoin(self.run_turn.rstrip("/"), name)
 
 

@@ -111,7 +111,7 @@ class AgentBackend(MemoryBackend):
         return Recall()
 
     async def snapshot(self) -> Snapshot:
-        """The memory state that the agent reports; empty if it does not support that."""
+        """Return the memory state that the agent reports; empty if it does not support that."""
         if not self._shows_state:
             return Snapshot()
         try:
@@ -135,7 +135,7 @@ class AgentBackend(MemoryBackend):
     # ---- the answerer --------------------------------------------------------------------------------------
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
-        """The message that asks the question; the history is sent with it."""
+        """Return the message that asks the question; the history is sent with it."""
         message = PromptMessage(role="user", segments=(question_prompt(question),))
         return AnswerRequest(
             model=AGENT_MODEL,
@@ -184,7 +184,7 @@ class AgentBackend(MemoryBackend):
     # ---- helpers -------------------------------------------------------------------------------------------
 
     def _heading(self, exchange: Exchange) -> str:
-        """The date line before the first message of a dated session; empty for other messages."""
+        """Return the date line before the first message of a dated session; empty for other messages."""
         if exchange.said_at is None or exchange.session == self._dated_session:
             return ""
         self._dated_session = exchange.session

@@ -63,7 +63,7 @@ class Said:
 
     @property
     def lines(self) -> str:
-        """The message as it stands in a log, without the line break at its end."""
+        """Return the message as it stands in a log, without the line break at its end."""
         return f"{self.heading}{self.label}: {self.text}"
 
 
@@ -106,7 +106,7 @@ class AgentClient:
         return _text_of(await self._json("POST", "", self._turn_seconds, payload, session))
 
     async def memory_state(self, session: str | None) -> dict[str, Any]:
-        """The content of its memory. Raises :class:`NotOfferedError`."""
+        """Return the content of its memory. Raises :class:`NotOfferedError`."""
         state = await self._json("GET", "memory_state", self._turn_seconds, None, session)
         return state if isinstance(state, dict) else {"memory_state": state}
 
@@ -165,7 +165,7 @@ class AgentClient:
             return text
 
     def _without_token(self, text: str) -> str:
-        """The text without the token, however short it is: an agent may echo what it was sent.
+        """Return the text without the token, however short it is: an agent may echo what it was sent.
 
         A short token may be an ordinary word, and is removed only as a whole word.
         """
@@ -176,7 +176,7 @@ class AgentClient:
         return re.sub(pattern, "[key]", text)
 
     def _addressed(self, session: str | None) -> dict[str, Any]:
-        """How a request says which session it belongs to."""
+        """Return how a request says which session it belongs to."""
         return {"params": {"session": session}} if session else {}
 
     def _error_of(self, status: int, raw: bytes | None) -> AgentError:
@@ -199,7 +199,7 @@ class AgentClient:
 
 
 async def _read_body(stream: Any) -> bytes | None:
-    """The body, or None if it is too large."""
+    """Return the body, or None if it is too large."""
     chunks, size = [], 0
     async for chunk in stream.iter_any():
         size += len(chunk)

@@ -25,7 +25,7 @@ class HistoryChatClient(AgentClient):
             return
 
     async def new_session(self, copy_of: str | None = None) -> str | None:
-        """A name that is sent nowhere:
+        """Return a name that is sent nowhere:
 
         every request has a history of its own, so every question has a fresh one.
         """
@@ -64,7 +64,7 @@ class SessionChatClient(HistoryChatClient):
         self._header = header
 
     async def new_session(self, copy_of: str | None = None) -> str | None:
-        """A new name is an empty session; there are no copies."""
+        """Return a new name is an empty session; there are no copies."""
         return uuid4().hex if copy_of is None else None
 
     async def run_turn(self, history: Sequence[Said], message: str, session: str | None) -> str:
@@ -76,7 +76,7 @@ class SessionChatClient(HistoryChatClient):
 
 
 def agent_client(name: str, token: str | None, session_header: str | None) -> AgentClient:
-    """The client that an agent's name asks for; opens no connection. Raises :class:`UsageError`."""
+    """Return the client that an agent's name asks for; opens no connection. Raises :class:`UsageError`."""
     address = AgentAddress.read(name)
     if address.chat_model is None:
         return AgentClient(address, token)
@@ -86,5 +86,5 @@ def agent_client(name: str, token: str | None, session_header: str | None) -> Ag
 
 
 def _content(said: Said) -> str:
-    """The text, with the speaker's name where it says more than the role."""
+    """Return the text, with the speaker's name where it says more than the role."""
     return said.heading + (said.text if said.label in ("User", "AI") else f"{said.label}: {said.text}")

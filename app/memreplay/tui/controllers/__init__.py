@@ -90,7 +90,7 @@ class TypedCount:
 
     @property
     def shown(self) -> str:
-        """The digits typed so far; empty once they have timed out."""
+        """Return the digits typed so far; empty once they have timed out."""
         return self._digits if self.pending else ""
 
     def add(self, digit: int) -> bool:

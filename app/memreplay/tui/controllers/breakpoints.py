@@ -101,7 +101,7 @@ class Breakpoints:
             self._host.report(f"No state has {names} so far. The breakpoint is set; B lists it.", "warning")
 
     def _selected_subject(self) -> tuple[Subject | None, str | None]:
-        """What a breakpoint on the selected line is about, and in which architecture."""
+        """Return what a breakpoint on the selected line is about, and in which architecture."""
         view = self._host.focused_view
         match view.selected if view is not None else None:
             case ValueSubject(backend, key, path):

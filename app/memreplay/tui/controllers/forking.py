@@ -126,7 +126,7 @@ class Forking:
 
 
 def _state_choices(backend: str, name_of_state: str, state: Any) -> Iterator[_Choice]:
-    """The values in the parts of a state, such as the slots of a workspace."""
+    """Yield the values in the parts of a state, such as the slots of a workspace."""
     for part, held in state.items() if isinstance(state, Mapping) else ():
         if part in _NOT_SHOWN or not isinstance(held, Mapping):
             continue
@@ -174,7 +174,7 @@ class KnownBranch:
 
 
 def branches_of(source: ReplaySource) -> list[KnownBranch]:
-    """The finished branches that depart from a recorded conversation, oldest first.
+    """Return the finished branches that depart from a recorded conversation, oldest first.
 
     Raises:
         RecordingError: the recording cannot be read.

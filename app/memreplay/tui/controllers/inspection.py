@@ -154,7 +154,7 @@ class Inspection:
                 self.explain(self._other_answer(answer, step))
 
     def _observed_at(self, turn_id: str) -> int:
-        """The position at which memories ingest a turn: the end of its exchange."""
+        """Return the position at which memories ingest a turn: the end of its exchange."""
         return self._timeline.observed_at(turn_id) or self._navigation.cursor
 
     def _to_write(self, subject: WrittenSubject) -> None:
@@ -192,7 +192,7 @@ class Inspection:
         self._host.open_screen(WhyScreen(self._timeline, answer, self._source.load_annotations), self.go)
 
     def _other_answer(self, answer: Answer, step: int) -> Answer:
-        """The next or previous wrong answer in the order of the results; the same one if there is none."""
+        """Return the next or previous wrong answer in the order of the results; the same one if there is none."""
         table = AnswersTable.until(self._timeline, self._timeline.last_turn)
         matrix, choice = Matrix(table), ResultsChoice()
         cells = [

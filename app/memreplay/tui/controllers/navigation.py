@@ -47,7 +47,7 @@ class Navigation:
 
     @property
     def frontier(self) -> int:
-        """The last position that was played."""
+        """Return the last position that was played."""
         return self._playback.frontier
 
     def move_to(self, position: int) -> None:
@@ -70,11 +70,11 @@ class Navigation:
 
     @property
     def count_shown(self) -> str:
-        """The count that is being typed; empty if none is."""
+        """Return the count that is being typed; empty if none is."""
         return self._count.shown
 
     def _take_count(self) -> int | None:
-        """The count typed before this movement. The focus returns to where it was before the first digit."""
+        """Return the count typed before this movement. The focus returns to where it was before the first digit."""
         was_pending = self._count.pending
         count = self._count.take()
         if was_pending and self._focused_before_count is not None:

@@ -38,12 +38,12 @@ class Playback:
 
     @property
     def is_live(self) -> bool:
-        """Whether an engine can play further turns."""
+        """Return whether an engine can play further turns."""
         return self._player is not None and not self._player.run.over
 
     @property
     def frontier(self) -> int:
-        """The last position that was played."""
+        """Return the last position that was played."""
         if self.is_live:
             return self._played
         # Turns that an interrupted run never played can be read, too.
@@ -51,12 +51,12 @@ class Playback:
 
     @property
     def _end(self) -> int:
-        """The last position that can be played."""
+        """Return the last position that can be played."""
         return self._player.run.end if self._player is not None and self.is_live else self.frontier
 
     @property
     def autoplay_label(self) -> str:
-        """The speed of stepping automatically; empty while paused."""
+        """Return the speed of stepping automatically; empty while paused."""
         return f"▶ playing ×{_SPEEDS[self._speed]}" if self._autoplay is not None else ""
 
     # ---- playing on ----------------------------------------------------------------------------------------

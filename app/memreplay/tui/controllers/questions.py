@@ -82,7 +82,7 @@ class Asking:
             self._compare(question, answers)
 
     def _answers_at(self, position: int, question: Question, *, by_hand: bool) -> list[Answer]:
-        """The answers to a question that was asked at a position, in the order of the architectures."""
+        """Return the answers to a question that was asked at a position, in the order of the architectures."""
         last = next(
             (
                 answer

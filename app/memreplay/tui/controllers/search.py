@@ -127,7 +127,7 @@ class Search:
         return is_whole, self._index.find(text)
 
     def _is_settled(self, found: SearchMatches, is_any_good: bool, is_whole: bool) -> bool:
-        """Whether the match that is wanted first is known."""
+        """Return whether the match that is wanted first is known."""
         if is_whole or not len(found):
             return is_whole
         cursor, target = self._navigation.cursor, found[self._wanted[0](found) % len(found)].turn
@@ -135,7 +135,7 @@ class Search:
         return is_any_good or self._index.has_read(min(cursor, target), max(cursor, target))
 
     def _nearest(self, found: SearchMatches) -> int:
-        """The first match at the cursor or after it."""
+        """Return the first match at the cursor or after it."""
         return found.first_from(self._navigation.cursor)
 
     def _next(self, found: SearchMatches) -> int:
@@ -147,7 +147,7 @@ class Search:
         return found.first_from(self._navigation.cursor) - 1 if here is None else here - 1
 
     def _here(self, found: SearchMatches) -> int | None:
-        """The number of the match that is shown, while the cursor is still at it."""
+        """Return the number of the match that is shown, while the cursor is still at it."""
         if self._shown is None or self._shown.turn != self._navigation.cursor:
             return None
         return found.number_of(self._shown)
@@ -184,7 +184,7 @@ class Search:
 
     @staticmethod
     def _is_of_a_question(match: Match) -> bool:
-        """Whether the match was retrieved or sent for a question: the why screen shows it, and no panel."""
+        """Return whether the match was retrieved or sent for a question: the why screen shows it, and no panel."""
         return match.where in ("hit", "prompt") and bool(match.place)
 
     def _mark(self, text: str) -> None:

@@ -48,10 +48,10 @@ class PlaceScreen(Screen[ScreenResultType]):
     @property
     @abstractmethod
     def picture_name(self) -> str:
-        """The file name of an exported picture."""
+        """Return the file name of an exported picture."""
 
     async def in_thread(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of slow work. Cancels the caller if the screen was closed in the meantime.
+        """Return the result of slow work. Cancels the caller if the screen was closed in the meantime.
 
         Textual cancels the workers of a screen that closes, but a thread that has just ended can resume its worker
         before the cancellation reaches it, when the screen's widgets are already gone.
@@ -169,7 +169,7 @@ class ListingScreen(PlaceScreen[ScreenResultType]):
             self.point_at(place)
 
     def place_of_number(self, number: int) -> int | None:
-        """The place of the item with a 1-based number; None if it is not listed."""
+        """Return the place of the item with a 1-based number; None if it is not listed."""
         return number - 1 if number <= len(self.document) else None
 
     def action_digit(self, digit: int) -> None:

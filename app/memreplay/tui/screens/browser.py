@@ -111,7 +111,7 @@ class BrowserScreen(ListingScreen[Destination | None]):
 
     @property
     def _is_open(self) -> bool:
-        """Whether there is still a list to fill: the user may have left, or quit."""
+        """Return whether there is still a list to fill: the user may have left, or quit."""
         return self in self.app.screen_stack and bool(self.query(Listing))
 
     @property

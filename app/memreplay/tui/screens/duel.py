@@ -180,7 +180,7 @@ class DuelScreen(PlaceScreen[AskKey | None]):
 
     @property
     def _budget(self) -> int:
-        """The budget to start from: the largest context that was recorded, in whole steps."""
+        """Return the budget to start from: the largest context that was recorded, in whole steps."""
         if self._tokens is not None:
             return self._tokens
         most = max(answer.asked.context_tokens for answer in self._answers)

@@ -97,7 +97,9 @@ class HelpScreen(Dialog[None]):
 
 
 def _holding(lines: Sequence[Line], words: Sequence[str]) -> Iterator[Line]:
-    """The lines with all words, each below its heading: the same key does something else on another screen."""
+    """Yield the lines with all words, each below its heading: the same key does something else on another
+    screen.
+    """
     heading: Line | None = None
     for each in lines:
         if each.spans and each.spans[0].tone == "title":
@@ -116,7 +118,7 @@ def _text(each: Line) -> str:
 
 
 def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:
-    """The legend first, then the keys of one screen, then those of all others."""
+    """Yield the legend first, then the keys of one screen, then those of all others."""
     if place in _ABOUT_ANSWERS:
         yield from [*_failure_labels(), *_signs(_IN_HELP)]
     else:
@@ -162,7 +164,7 @@ def _keys(place: Place, rebound: Rebound) -> Iterator[Line]:
 
 
 def legend_lines(timeline: Timeline) -> list[Line]:
-    """The signs, the channels of each memory with their meaning, and the language of breakpoints."""
+    """Return the signs, the channels of each memory with their meaning, and the language of breakpoints."""
     return [
         *_signs(_IN_LEGEND),
         *_channel_lines(timeline),
@@ -172,7 +174,7 @@ def legend_lines(timeline: Timeline) -> list[Line]:
 
 
 def _channel_lines(timeline: Timeline) -> Iterator[Line]:
-    """A hit shows its rank in each channel that found it: ``dense 2 · keyword 6``."""
+    """Yield a hit shows its rank in each channel that found it: ``dense 2 · keyword 6``."""
     for backend in timeline.backends:
         channels = timeline.description(backend).channels
         if not channels:

@@ -205,7 +205,7 @@ class RegressionScreen(ListingScreen[None]):
         return Side(self._names[side], source.timeline, answer)
 
     async def _source(self, side: int, conversation: str) -> ReplaySource | None:
-        """A conversation of one of the runs; None if it cannot be read, after a notification."""
+        """Return a conversation of one of the runs; None if it cannot be read, after a notification."""
         place = side, conversation
         if place not in self._opened:
             listing = self.query_one(Listing)

@@ -43,7 +43,7 @@ P = ParamSpec("P")
 
 
 def _calls(method_of: Callable[[ReplayScreen], Callable[P, None]]) -> Callable[Concatenate[ReplayScreen, P], None]:
-    """An action that a controller carries out."""
+    """Return an action that a controller carries out."""
 
     def action(screen: ReplayScreen, /, *args: P.args, **kwargs: P.kwargs) -> None:
         method_of(screen)(*args, **kwargs)
@@ -123,7 +123,7 @@ class ReplayScreen(PlaceScreen[None]):
 
     @property
     def cursor(self) -> int:
-        """The position that every panel shows: 0 before the first turn, then the turn's number."""
+        """Return the position that every panel shows: 0 before the first turn, then the turn's number."""
         return self.navigation.cursor
 
     @property
@@ -176,7 +176,7 @@ class ReplayScreen(PlaceScreen[None]):
 
     @property
     def _modes(self) -> list[str]:
-        """What changes how keys act or how the screen looks."""
+        """Return what changes how keys act or how the screen looks."""
         count = self.navigation.count_shown
         return [
             f"count {count}" if count else "",

@@ -70,7 +70,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
     @property
     @abstractmethod
     def header(self) -> tuple[str, str, str]:
-        """What the header says: the kind of results, whose they are, and how much there is of them."""
+        """Return what the header says: the kind of results, whose they are, and how much there is of them."""
 
     @abstractmethod
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
@@ -184,7 +184,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         self.action_why()
 
     def place_of_number(self, number: int) -> int | None:
-        """Questions keep the number that they have in the run."""
+        """Return questions keep the number that they have in the run."""
         numbers = [self._matrix.numbers[listed] for listed in self.document.questions]
         return numbers.index(number) if number in numbers else None
 
@@ -350,7 +350,7 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
 
 
 def asked_of_all(table: AnswersTable) -> str:
-    """How many questions were asked, where some were not: the run is not over, or was interrupted."""
+    """Return how many questions were asked, where some were not: the run is not over, or was interrupted."""
     asked = sum(any(table.answer(listed, system) for system in table.systems) for listed in table.questions)
     return "" if asked == len(table.questions) else f"{asked:,} of {len(table.questions):,} questions were asked"
 
@@ -457,7 +457,7 @@ class RunScreen(QuestionsScreen[None]):
             self.post_message(VisitWanted(source, Evidence(listed.question)))
 
     async def _opened(self, conversation: str) -> ReplaySource | None:
-        """A conversation of the run; None if it cannot be read, after a notification."""
+        """Return a conversation of the run; None if it cannot be read, after a notification."""
         listing = self.query_one(Listing)
         listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
         try:

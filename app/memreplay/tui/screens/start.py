@@ -192,7 +192,7 @@ class StartScreen(Screen[None]):
         listed.replace_option_prompt_at_index(self._recordings.index(path), self._prompt(path))
 
     def _prompt(self, path: Path) -> Content:
-        """An entry; a marked one begins with its place in the comparison."""
+        """Return an entry; a marked one begins with its place in the comparison."""
         content = self._seen.get(path, _unread(path))
         if path not in self._marked:
             return content
@@ -357,5 +357,5 @@ def _entry(entry: ListedDataset, width: int) -> Content:
 
 
 def _unread(path: Path) -> Content:
-    """A recording of which nothing is known yet; as high as one of which it is."""
+    """Return a recording of which nothing is known yet; as high as one of which it is."""
     return Content.assemble((one_line(path.stem), "bold"), ("\n  …\n\n", "dim"))

@@ -57,7 +57,7 @@ class WhatIfScreen(PlaceScreen[None]):
         self._rebuilt = False
 
     def compose(self) -> ComposeResult:
-        """The changes, and the two prompts side by side if there is room."""
+        """Return the changes, and the two prompts side by side if there is room."""
         yield Bar(id="header")
         with Container(id="whatif"):
             yield ChangesView(id="changes", classes="panel")
@@ -93,7 +93,9 @@ class WhatIfScreen(PlaceScreen[None]):
         self._paint()
 
     def _read(self) -> tuple[list[Row], Label | None, Agreement]:
-        """The changes with their costs, the recorded replies, the verdict, and who else says so; in a thread."""
+        """Return the changes with their costs, the recorded replies, the verdict, and who else says so; in a
+        thread.
+        """
         self._one = self._open_answer()
         changes = {
             change.intervention: (change, cost_of_call(change.request))

@@ -258,7 +258,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
         return self._explanations[self._place].trails if self._explanations else ()
 
     def _line_of_loss(self, lines: Sequence[Line]) -> int | None:
-        """The line of the first evidence turn that was lost; of the first one if none was."""
+        """Return the line of the first evidence turn that was lost; of the first one if none was."""
         named = {
             one.about.turn_id: at for at, one in reversed([*enumerate(lines)]) if isinstance(one.about, TurnSubject)
         }
@@ -266,7 +266,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
         return next(lost, min(named.values(), default=None))
 
     def _to_the_write(self, turn_id: str) -> Decision | Hearing:
-        """Where the turn was judged; if nothing in it was, where memory received it."""
+        """Return where the turn was judged; if nothing in it was, where memory received it."""
         asked = self.answer.asked
         note = next((trail.sentence for trail in self._trails if trail.turn == turn_id), "")
         judged = decisive_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)

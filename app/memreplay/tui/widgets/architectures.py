@@ -52,7 +52,7 @@ class PanelView(LinesView):
         self.show(document, in_view=view.in_view)
 
     def _in_full(self, line: Line) -> bool:
-        """Whether a line is shown to its end: where there is room, and where the words of a search stand."""
+        """Return whether a line is shown to its end: where there is room, and where the words of a search stand."""
         if line.most is None:
             return False
         return self.is_maximized or (bool(self.found_words) and holds_words(line, self.found_words))
@@ -92,7 +92,7 @@ class ArchitecturePane(Vertical):
 
     @property
     def panels(self) -> Iterator[PanelView]:
-        """The panels of the page, top to bottom."""
+        """Return the panels of the page, top to bottom."""
         return iter(self._pages[self._page])
 
     def turn_to(self, page: Page) -> None:
@@ -214,7 +214,7 @@ class Architectures(Vertical):
 
     @property
     def shown(self) -> range:
-        """The indexes of the architectures on the screen."""
+        """Return the indexes of the architectures on the screen."""
         count = max(1, min(len(self.panes), self.size.width // _NARROWEST_PANE))
         first = max(0, min(self._first, len(self.panes) - count))
         return range(first, min(first + count, len(self.panes)))
@@ -241,7 +241,7 @@ class Architectures(Vertical):
 
     @property
     def focused_backend(self) -> str | None:
-        """The architecture whose panel has the focus."""
+        """Return the architecture whose panel has the focus."""
         return next((pane.backend for pane in self.panes if pane.has_focus_within), None)
 
     def show_backend(self, backend: str) -> None:

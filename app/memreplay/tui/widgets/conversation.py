@@ -112,5 +112,5 @@ class AnswersView(LinesView):
         self.border_title = Content(words)
 
     def first_turn_of(self, line: int) -> int | None:
-        """The first turn of the test in a line; None if the lines are questions."""
+        """Return the first turn of the test in a line; None if the lines are questions."""
         return first_turn_of(self._timeline, line) if self._conversing else None

@@ -60,7 +60,7 @@ class RowPainter:
         self._cached.clear()
 
     def content(self, row: Row | None, width: int, place: Place) -> Strip:
-        """A row at a width in cells, followed by its thumb cell."""
+        """Return a row at a width in cells, followed by its thumb cell."""
         if self._base is None:
             self._base = self._view.rich_style
         whole = base = self._base
@@ -78,12 +78,12 @@ class RowPainter:
         return Strip([*strip, Segment(" ", whole + self._tone("thumb") if place else whole)], width + 1)
 
     def _on(self, base: Style, whole: Style, tone: Tone, over: Style) -> Style:
-        """A tone on a row that may be filled; a reversed one keeps its own colours."""
+        """Return a tone on a row that may be filled; a reversed one keeps its own colours."""
         style = self._tone(tone)
         return whole + style if over.color and style.reverse else base + style + over
 
     def frame(self, titles: object, draw: Callable[[], Frame]) -> Frame:
-        """The borders; drawn again if the titles in them changed."""
+        """Return the borders; drawn again if the titles in them changed."""
         if self._frame is None or self._frame[0] != titles:
             self._frame = titles, draw()
         return self._frame[1]
@@ -205,14 +205,14 @@ class LinesView(ScrollView, can_focus=True):
 
     @property
     def text(self) -> str:
-        """All rows as plain text at the current width."""
+        """Return all rows as plain text at the current width."""
         layout = self.layout_now
         layout.measure(0, before=0, after=sys.maxsize)
         return "\n".join(row.text.rstrip() for row in layout.rows_from(0, layout.total) if row is not None)
 
     @property
     def layout_now(self) -> Layout:
-        """The layout of the document at the current width."""
+        """Return the layout of the document at the current width."""
         width = max(self.scrollable_content_region.width - self.SHOWS_PLACE, 1)
         if self._layout_now.document is not self._document or self._layout_now.width != width:
             self._layout_now = Layout(self._document, width)
@@ -268,7 +268,7 @@ class LinesView(ScrollView, can_focus=True):
 
     @property
     def found_words(self) -> tuple[str, ...]:
-        """The words that are highlighted, folded."""
+        """Return the words that are highlighted, folded."""
         return self._found
 
     def highlight_text(self, text: str) -> None:
@@ -307,7 +307,7 @@ class LinesView(ScrollView, can_focus=True):
         return _Window(layout.width, top, tuple(rows), self._place(top, height) if self.SHOWS_PLACE else None)
 
     def _place(self, top: int, height: int) -> range:
-        """The rows of the viewport that show the scroll thumb; none if the whole document fits."""
+        """Return the rows of the viewport that show the scroll thumb; none if the whole document fits."""
         total = self.layout_now.total
         if total <= height or not height:
             return range(0)
@@ -355,19 +355,19 @@ class LinesView(ScrollView, can_focus=True):
 
     @property
     def selected(self) -> Hashable | None:
-        """The subject of the selected line."""
+        """Return the subject of the selected line."""
         if self._selected is None or self._selected >= len(self._document):
             return None
         return self._document.subject(self._selected)
 
     @property
     def highlighted(self) -> int | None:
-        """The selected line, while the view has the focus."""
+        """Return the selected line, while the view has the focus."""
         return self._selected if self.has_focus else None
 
     @property
     def first_subject(self) -> Hashable | None:
-        """The default where nothing is selected: the first subject from the line in view on."""
+        """Return the default where nothing is selected: the first subject from the line in view on."""
         start, count = self._in_view or 0, len(self._document)
         blocks = chain(range(start, count), range(min(start, count)))
         return next((subject for block in blocks if (subject := self._document.subject(block)) is not None), None)
@@ -411,16 +411,19 @@ class LinesView(ScrollView, can_focus=True):
             self.scroll_down(animate=False)
 
     def _line_about(self, subject: Hashable) -> int | None:
-        """The selected line if it is about a subject; else the first one, which takes long in a long document."""
+        """Return the selected line if it is about a subject; else the first one, which takes long in a long
+        document.
+        """
         return self._selected if self.selected == subject else self.block_about(subject)
 
     def block_about(self, subject: Hashable) -> int | None:
-        """The first line about a subject."""
+        """Return the first line about a subject."""
         blocks = range(len(self._document))
         return next((block for block in blocks if self._document.subject(block) == subject), None)
 
     def block_with_text(self, text: str, near: int | None = None) -> int | None:
-        """The first line that holds a text, ignoring case and accents; with ``near``, whether that line does.
+        """Return the first line that holds a text, ignoring case and accents; with ``near``, whether that line
+        does.
 
         It looks at the lines that are drawn, and in a long document at the first ones only.
         """

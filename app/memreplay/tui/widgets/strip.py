@@ -59,7 +59,7 @@ class StripView:
 
     @property
     def last(self) -> int:
-        """The last position on the strip: the end of the conversation, closed or not."""
+        """Return the last position on the strip: the end of the conversation, closed or not."""
         return self._timeline.last_turn + 1
 
     def position_at(self, cell: int) -> int:
@@ -70,7 +70,7 @@ class StripView:
         return self.last
 
     def ticks(self, cursor: int, frontier: int, width: int) -> Line:
-        """The row of ticks, with the cursor on it."""
+        """Return the row of ticks, with the cursor on it."""
         shares = self._columns(width)
         current = column_of(cursor, len(shares), self.last)
         spans: list[Span] = []
@@ -84,11 +84,13 @@ class StripView:
         return line(*spans, most=1)
 
     def lifetimes(self, lives: Mapping[str, Lifetime], width: int) -> list[Line]:
-        """A row for each memory: a bar over the turns after which it knew an answer, and its name."""
+        """Return a row for each memory: a bar over the turns after which it knew an answer, and its name."""
         return [_lifetime_row(name, life, self._columns(width), width) for name, life in lives.items()]
 
     def sessions(self, width: int) -> Line | None:
-        """The row of sessions, each with its date if there is room; None if there is a single undated one."""
+        """Return the row of sessions, each with its date if there is room; None if there is a single undated
+        one.
+        """
         if width not in self._sessions:
             self._sessions[width] = self._session_row(width)
         return self._sessions[width]
@@ -134,7 +136,7 @@ def _label_of(start: SessionStart) -> str:
 
 
 def _lifetime_row(name: str, life: Lifetime, shares: Sequence[_Share], width: int) -> Line:
-    """The name stands where the answer is not known, at the side with more room."""
+    """Return the name stands where the answer is not known, at the side with more room."""
     cells = [
         any(life.knows(turn) for turn in range(share.column.first, share.column.last + 1))
         for share in shares

@@ -71,7 +71,7 @@ class LivePlayer(Widget):
 
     @property
     def progress(self) -> str:
-        """What is being played or asked, or what the user can do next; empty once the run is over."""
+        """Return what is being played or asked, or what the user can do next; empty once the run is over."""
         if self.run.over:
             return ""
         turns, played = len(self._timeline.conversation.turns), self.run.position
@@ -206,7 +206,7 @@ class HandAsker(Widget):
         self.workers.cancel_group(self, "by-hand")
 
     async def _probe_of(self, handle: RunHandle) -> Probe:
-        """The memories to ask. They are built again for another run: a live one may have ended meanwhile."""
+        """Return the memories to ask. They are built again for another run: a live one may have ended meanwhile."""
         if self._probe is None or self._handle is not handle:
             await handle.check()
             self._handle, self._probe = handle, handle.side_session(self._conversation, self._emit)
@@ -220,7 +220,9 @@ class HandAsker(Widget):
 
 
 def _sentence(problem: str, error: Exception) -> str:
-    """Why something failed. A store or a plugged-in memory may raise anything, and must not close the screen."""
+    """Return why something failed. A store or a plugged-in memory may raise anything, and must not close the
+    screen.
+    """
     if isinstance(error, MemreplayError | ModelUnavailableError):
         return str(error)
     return f"{problem}: {type(error).__name__}: {error}"

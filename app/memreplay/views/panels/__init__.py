@@ -33,12 +33,12 @@ class DiffBase:
         return self.kind in ("previous", "bookmark")
 
     def position_before(self, cursor: int) -> int:
-        """The position that the values "before" are taken from."""
+        """Return the position that the values "before" are taken from."""
         return self.turn if self.kind == "bookmark" else cursor - 1
 
     @property
     def words(self) -> str:
-        """The label in the header; empty for the default base."""
+        """Return the label in the header; empty for the default base."""
         match self.kind:
             case "marked":
                 return ""
@@ -56,7 +56,7 @@ MARKED = DiffBase()
 
 
 def diff_bases(bookmarks: Sequence[Bookmark], backends: Sequence[str]) -> list[DiffBase]:
-    """All bases that a user can cycle through, in order."""
+    """Return all bases that a user can cycle through, in order."""
     others = backends if len(backends) > 1 else ()
     return [
         MARKED,
@@ -84,7 +84,7 @@ class View:
     in_view: int | None = None
 
     def borders(self, width: int, *, lower: bool) -> tuple[str, str]:
-        """The texts in the upper and the lower border, in at most ``width`` cells each.
+        """Return the texts in the upper and the lower border, in at most ``width`` cells each.
 
         Without a ``lower`` one the note joins the title, and is more important than all but the title's beginning.
         """
@@ -110,22 +110,24 @@ class Panel:
 
 
 def lines_view(title: str, lines: Sequence[Line], *, note: str = "", in_view: int | None = None) -> View:
-    """A view of lines that are all laid out at once."""
+    """Return a view of lines that are all laid out at once."""
     return View(title, LinesDocument(lines), note, in_view)
 
 
 def placeholder(sentence: str) -> list[Line]:
-    """The text of a panel that has nothing to show."""
+    """Return the text of a panel that has nothing to show."""
     return [Line((Span(sentence, "dim"),))]
 
 
 def waiting(cursor: int, sentence: str) -> str:
-    """Why a panel is empty; before the first turn, what to press."""
+    """Return why a panel is empty; before the first turn, what to press."""
     return sentence if cursor else f"{sentence} · space goes to the first turn"
 
 
 def short_key(key: str, conversation_id: str, backend: str) -> str:
-    """A key, or the name of an agent, without the ids of run, conversation and backend, which all of them share."""
+    """Return a key, or the name of an agent, without the ids of run, conversation and backend, which all of them
+    share.
+    """
     path = f"/{conversation_id}/{backend}"
     if not key.endswith(path):
         return one_line(key)

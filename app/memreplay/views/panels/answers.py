@@ -93,7 +93,7 @@ class AnswersTable:
 
     @classmethod
     def until(cls, timeline: Timeline, cursor: int, top_k: int | None = None) -> AnswersTable:
-        """The answers of one conversation, up to a position."""
+        """Return the answers of one conversation, up to a position."""
         given = (answer for answer in timeline.answers() if answer.asked.turn <= cursor)
         return cls(listed_questions(timeline.conversation), given, timeline.backends, top_k)
 
@@ -101,11 +101,11 @@ class AnswersTable:
         return len(self._repeats)
 
     def repeats(self, listed: ListedQuestion, system: System) -> Sequence[Answer]:
-        """All answers of a system to a question: several if it was repeated, none if it was not asked."""
+        """Return all answers of a system to a question: several if it was repeated, none if it was not asked."""
         return self._repeats.get((listed.conversation, listed.question.id, system), ())
 
     def answer(self, listed: ListedQuestion, system: System) -> Answer | None:
-        """The answer that is shown."""
+        """Return the answer that is shown."""
         repeats = self.repeats(listed, system)
         return repeats[-1] if repeats else None
 
@@ -122,7 +122,7 @@ class AnswersTable:
         return tuple(dict.fromkeys(system.model for system in self.systems))
 
     def name_of(self, system: System) -> str:
-        """The architecture, with the model if there are several."""
+        """Return the architecture, with the model if there are several."""
         several = len(set(self.models) - {AGENT_MODEL}) > 1
         return one_line(f"{system.backend}@{system.model}" if several else system.backend)
 
@@ -136,13 +136,13 @@ def _system_of(answer: Answer) -> System:
 
 
 def reader_label(model: str) -> str:
-    """The model name; the embedded reader is labelled as no language model."""
+    """Return the model name; the embedded reader is labelled as no language model."""
     name = one_line(model)
     return f"{name}, an embedded reader and not a language model" if model == EXTRACTIVE_MODEL else name
 
 
 def sign_of(answer: Answer | None) -> Span:
-    """The one-cell sign of an answer."""
+    """Return the one-cell sign of an answer."""
     if answer is None:
         return Span("–", "dim")
     if answer.scored is None:
@@ -152,7 +152,7 @@ def sign_of(answer: Answer | None) -> Span:
 
 
 def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
-    """The letter of an answer: its stage if it is attributed, else its outcome."""
+    """Return the letter of an answer: its stage if it is attributed, else its outcome."""
     if label is not None and answer is not None:
         return stage_chip(label)
     sign = sign_of(answer)
@@ -167,7 +167,7 @@ def letters_legend(labels: Labels) -> str:
 
 
 def answers_view(timeline: Timeline, cursor: int) -> View:
-    """The small panel beside the conversation: one line per question, one sign per system."""
+    """Return the small panel beside the conversation: one line per question, one sign per system."""
     table = AnswersTable.until(timeline, cursor)
     by_hand = _by_hand_lines(timeline, cursor)
     if not len(table):
@@ -182,7 +182,7 @@ def answers_view(timeline: Timeline, cursor: int) -> View:
 
 
 def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:
-    """One line per question asked by hand up to the position."""
+    """Return one line per question asked by hand up to the position."""
     groups: dict[tuple[int, str], list[Answer]] = {}
     for answer in timeline.answers():
         if answer.asked.by_hand and answer.asked.turn <= cursor:
@@ -198,14 +198,14 @@ def _by_hand_lines(timeline: Timeline, cursor: int) -> list[Line]:
 
 
 def _answered(signs: Sequence[Span], label: Span, text: str, asked: Sequence[Answer]) -> Line:
-    """A question with its signs. It leads to the explanation of the first answer that is not right."""
+    """Return a question with its signs. It leads to the explanation of the first answer that is not right."""
     spaced = [part for sign in signs for part in (sign, Span(" "))]
     about = AnswerSubject(key_of(_first_to_explain(asked))) if asked else None
     return line(*spaced, label, one_line(text), hang=2 * len(signs), most=2, about=about)
 
 
 def _first_to_explain(answers: Sequence[Answer]) -> Answer:
-    """The first answer that is not right, else the first."""
+    """Return the first answer that is not right, else the first."""
     return next(filter(is_wrong, answers), answers[0])
 
 

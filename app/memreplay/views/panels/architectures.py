@@ -25,7 +25,7 @@ _ShowDiff = Callable[[Timeline, str, int, DiffBase], View]
 
 
 def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[Panel]:
-    """The panels of one page, top to bottom."""
+    """Return the panels of one page, top to bottom."""
     chosen = timeline.description(backend).panels
 
     def panel(name: str, weight: int, show: _Show) -> Panel:
@@ -56,7 +56,7 @@ def _plain(name: str, show: _Show) -> _Make:
 
 
 def _diff(name: str, show: _ShowDiff) -> _Make:
-    """A panel that also compares the position with a base."""
+    """Return a panel that also compares the position with a base."""
     return lambda timeline, backend, info: Panel(name, info.weight, partial(show, timeline, backend))
 
 

@@ -32,7 +32,7 @@ _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
 def biography_lines(
     conversation: Conversation, lives: Sequence[Biography], question: Question | None, answerable: int | None = None
 ) -> list[Line]:
-    """The path of each evidence turn through one memory.
+    """Return the path of each evidence turn through one memory.
 
     ``answerable`` is the position from which what is stored holds the answer of the question; None for never.
     """
@@ -132,7 +132,7 @@ def _asked_lines(asked: AskedAbout, life: Biography) -> Iterator[Line]:
 
 
 def _placed(placing: RetrievalOutcome) -> list[Span]:
-    """How far the turn got in a recall, with its rank and score in each channel."""
+    """Return how far the turn got in a recall, with its rank and score in each channel."""
     words, tone = _REACH[placing.reach]
     rank = f" at rank {placing.rank}" if placing.rank is not None else ""
     form = ", distilled" if placing.form == "distilled" else ""
@@ -145,5 +145,5 @@ def _at(turn: int, life: Biography) -> PositionSubject:
 
 
 def _step(turn: int, what: str, *parts: str | Span, about: Hashable | None = None) -> Line:
-    """One event of a biography, with its position."""
+    """Return one event of a biography, with its position."""
     return line(Span(f"{turn:>5} ", "accent"), Span(f"{what:<10} ", "title"), *parts, hang=_INDENT, about=about)

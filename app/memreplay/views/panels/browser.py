@@ -67,7 +67,7 @@ class Entry(NamedTuple):
 
 
 def entries_at(contents: MemoryContents, turn: int) -> list[Entry]:
-    """All that a memory holds."""
+    """Return all that a memory holds."""
     return [Entry(item, contents) for item in contents.held_at(turn)]
 
 
@@ -84,7 +84,9 @@ def entries_since(contents: MemoryContents, turn: int, earlier: int) -> list[Ent
 
 
 def entries_between(contents: MemoryContents, other: MemoryContents, turn: int) -> list[Entry]:
-    """The points of either memory from turns that the other one holds nothing of. Loads every point of both."""
+    """Return the points of either memory from turns that the other one holds nothing of. Loads every point of
+    both.
+    """
     found: list[Entry] = []
     signed: tuple[tuple[MemoryContents, MemoryContents, Sign], ...] = (
         (contents, other, "+"),
@@ -114,7 +116,7 @@ def sorted_entries(entries: Sequence[Entry], order: Order, turn: int) -> list[En
 
 
 def matching(entries: Sequence[Entry], text: str, turn: int) -> list[Entry]:
-    """The entries whose item holds a text, ignoring case and accents. It loads every point."""
+    """Return the entries whose item holds a text, ignoring case and accents. It loads every point."""
     wanted = folded(text)
     return [entry for entry in entries if wanted in folded(entry.contents.text(entry.item, turn))]
 
@@ -223,19 +225,19 @@ class BrowserDocument(Selectable):
 
 
 def column_titles(width: int) -> list[Span]:
-    """The heads of the columns."""
+    """Return the heads of the columns."""
     names = (("   turn", _TURN + 3), ("×", _RETRIEVED), ("from", _SOURCES), ("store", _place_width(width)))
     return [Span("".join(pad(name, size) for name, size in names) + "what it says", "dim")]
 
 
 def written_words(timeline: Timeline, item: HeldItem) -> str:
-    """The turn of the first write; an asterisk says that it was written again."""
+    """Return the turn of the first write; an asterisk says that it was written again."""
     first = "end" if is_end(timeline, item.since) else f"{item.since}"
     return f"{first}*" if item.turn != item.since else first
 
 
 def few_turns(conversation: Conversation, turns: Sequence[str]) -> str:
-    """The turns in a narrow column: of several, the first and the last."""
+    """Return the turns in a narrow column: of several, the first and the last."""
     known = conversation.turns_by_id
     own = [turn_words(known[turn]) if turn in known else one_line(turn) for turn in turns]
     all_of_them = ", ".join(own)
@@ -245,7 +247,9 @@ def few_turns(conversation: Conversation, turns: Sequence[str]) -> str:
 
 
 def position_words(timeline: Timeline, position: int) -> str:
-    """A position of the cursor: a turn, what comes after the last one, or where an interrupted run stopped."""
+    """Return a position of the cursor: a turn, what comes after the last one, or where an interrupted run
+    stopped.
+    """
     if not timeline.was_heard(position):
         return f"as the interrupted run left it after turn {timeline.played}"
     if is_end(timeline, position):
@@ -258,7 +262,7 @@ def _place_width(width: int) -> int:
 
 
 def _in_short(value: Any) -> str:
-    """The fields of a state with their values, as far as a row can show."""
+    """Return the fields of a state with their values, as far as a row can show."""
     text = ", ".join(f"{name}: {inner}" for name, inner in value.items()) if isinstance(value, dict) else str(value)
     return text[:_LONGEST_PREVIEW]
 
@@ -283,7 +287,7 @@ class ItemDetails:
         return f"{place} · turns {item.since} to {item.turn} · {size:,} bytes"
 
     def document(self, entry: Entry, turn: int, earlier: int | None) -> Document:
-        """All of it. A state is compared with what it was at an ``earlier`` position, if one is given."""
+        """Return all of it. A state is compared with what it was at an ``earlier`` position, if one is given."""
         item, backend = entry.item, entry.contents.backend
         match item.kind:
             case "log":
@@ -378,7 +382,7 @@ def _json(value: Any) -> str:
 
 
 def written_subject(timeline: Timeline, entry: Entry, turn: int) -> WrittenSubject:
-    """An item as something that a command wrote; of a log, its newest piece."""
+    """Return an item as something that a command wrote; of a log, its newest piece."""
     item, backend = entry.item, entry.contents.backend
     match item.kind:
         case "log":

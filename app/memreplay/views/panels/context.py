@@ -80,7 +80,7 @@ class LogDocument:
         return lines
 
     def _turns(self, index: int) -> list[tuple[Turn, str]]:
-        """The turns that a piece holds, each with its label: those since the previous piece."""
+        """Return the turns that a piece holds, each with its label: those since the previous piece."""
         position = self._pieces[index][0]
         earlier = index
         while earlier and self._pieces[earlier - 1][0] == position:
@@ -102,7 +102,7 @@ class CutBoundary:
         self._known: dict[int, int] = {}
 
     def at(self, cursor: int) -> int:
-        """The number of the last turn that is wholly or partly cut at a position; 0 if none is."""
+        """Return the number of the last turn that is wholly or partly cut at a position; 0 if none is."""
         start = bisect_right(self._track.turns, cursor) - 1
         place = start
         while place >= 0 and place not in self._known:
@@ -131,7 +131,9 @@ class ContextLog:
         self._boundary = CutBoundary(timeline, backend)
 
     def at(self, cursor: int) -> View:
-        """The log at a position, its newest end in view, with its tokens in the prompt and how far it was cut."""
+        """Return the log at a position, its newest end in view, with its tokens in the prompt and how far it was
+        cut.
+        """
         key = next(iter(self._timeline.log_keys(self._backend)), None)
         pieces = self._timeline.log_at(self._backend, key, cursor) if key else ()
         if key is None or not pieces:
@@ -163,7 +165,7 @@ _EMPTY: Final = "░"
 
 
 def composition_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """Which places filled the context of the latest message, as bars of tokens."""
+    """Return which places filled the context of the latest message, as bars of tokens."""
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
         return lines_view("context", placeholder(waiting(cursor, "no context has been assembled yet")))
@@ -226,7 +228,7 @@ ChannelWords = Callable[[Hit], str]
 
 
 def retrievals_view(timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
-    """The hits of the latest user turn at or before the position, diffed against those of the base."""
+    """Return the hits of the latest user turn at or before the position, diffed against those of the base."""
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
         return _nothing_searched("retrievals", cursor)
@@ -235,7 +237,7 @@ def retrievals_view(timeline: Timeline, backend: str, cursor: int, base: DiffBas
 
 
 def candidates_view(timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
-    """The latest read path in full: scores in each channel, and the candidates that ranked below the cut."""
+    """Return the latest read path in full: scores in each channel, and the candidates that ranked below the cut."""
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
         return _nothing_searched("candidates", cursor)
@@ -257,7 +259,7 @@ def _read_path_view(name: str, perceived: Perceived, lines: Sequence[Line]) -> V
 
 
 def _hits_of_base(timeline: Timeline, perceived: Perceived, base: DiffBase) -> Sequence[Hit] | None:
-    """The hits to compare with; None if the base compares nothing."""
+    """Return the hits to compare with; None if the base compares nothing."""
     match base.kind:
         case "architecture" if base.backend != perceived.backend:
             other = timeline.perceived_at(base.backend, perceived.turn)
@@ -273,7 +275,7 @@ def _hits_of_base(timeline: Timeline, perceived: Perceived, base: DiffBase) -> S
 def _hits_compared(
     timeline: Timeline, perceived: Perceived, base: DiffBase, channels: ChannelWords
 ) -> Iterator[Line]:
-    """The hits. Compared with a base, ``+`` marks a hit that only this read path has, ``−`` one it lacks."""
+    """Yield the hits. Compared with a base, ``+`` marks a hit that only this read path has, ``−`` one it lacks."""
     backend, known = perceived.backend, _Known.of(timeline.conversation)
     others = _hits_of_base(timeline, perceived, base)
     if others is None:
@@ -308,7 +310,7 @@ def _hit(hit: Hit, backend: str, known: _Known, sign: Span, channels: ChannelWor
 
 
 def _missed_lines(missed: Sequence[Hit], backend: str, known: _Known) -> Iterator[Line]:
-    """One line per candidate below the cut: its rank, and its rank and score in each channel."""
+    """Yield one line per candidate below the cut: its rank, and its rank and score in each channel."""
     if missed:
         yield line(Span(f"── {len(missed)} more below the cut", "title"))
     for hit in missed:
@@ -317,7 +319,7 @@ def _missed_lines(missed: Sequence[Hit], backend: str, known: _Known) -> Iterato
 
 
 def _cut_lines(cut: tuple[Cut, ...]) -> Iterator[Line]:
-    """One line per place that the token budget cut something from."""
+    """Yield one line per place that the token budget cut something from."""
     for part in cut:
         place = one_line(part.place.partition(":")[0])
         yield line(Span(f"× {part.tokens:,} tokens of {place} did not fit", "removed"), hang=2)

@@ -99,7 +99,9 @@ class ConversationDocument:
         return tuple(wrapped([*self._heading(index, turn), *lines], width))
 
     def _significance(self, index: int) -> Significance | None:
-        """The best decision on a turn in any memory so far: "none" if none judged it, None if not played yet."""
+        """Return the best decision on a turn in any memory so far: "none" if none judged it, None if not played
+        yet.
+        """
         turns = self._conversation.turns
         if index >= min(len(turns), self.cursor):
             return None
@@ -123,7 +125,7 @@ class ConversationDocument:
         return f"  {'◆' if chosen else '◇'} {text}"
 
     def _heading(self, index: int, turn: Turn) -> list[Line]:
-        """The separator before a session's first turn, if sessions are dated or there are several."""
+        """Return the separator before a session's first turn, if sessions are dated or there are several."""
         turns, session = self._conversation.turns, self._conversation.sessions_by_number.get(turn.session)
         if session is None or (index and turns[index - 1].session == turn.session):
             return []
@@ -140,19 +142,19 @@ _ROLE_TONE: Final[dict[TurnRole, Tone]] = {"user": "key", "assistant": "value", 
 
 
 def turn_words(turn: Turn) -> str:
-    """The number of a turn, and its id where the dataset has ids of its own: ``92 (D5:15)``."""
+    """Return the number of a turn, and its id where the dataset has ids of its own: ``92 (D5:15)``."""
     return str(turn.number) if turn.id == str(turn.number) else f"{turn.number} ({one_line(turn.id)})"
 
 
 def turns_words(conversation: Conversation, turn_ids: Sequence[str]) -> str:
-    """Turns by number and id; of many, the first and the last."""
+    """Return turns by number and id; of many, the first and the last."""
     known = conversation.turns_by_id
     words = [turn_words(known[turn]) if turn in known else one_line(turn) for turn in turn_ids]
     return f"{words[0]}…{words[-1]} ({len(words)})" if len(words) > 3 else ", ".join(words)
 
 
 def closing_of(timeline: Timeline) -> str | None:
-    """How the memories closed the conversation, ``resolved`` or ``cancelled``; None if it is still open."""
+    """Return how the memories closed the conversation, ``resolved`` or ``cancelled``; None if it is still open."""
     for backend in timeline.backends:
         for event in timeline.events_at(backend, timeline.last_turn + 1):
             if isinstance(event, ConversationClosed):

@@ -35,7 +35,7 @@ def duel_lines(
     cut: Recut,
     opened: Collection[int],
 ) -> list[Line]:
-    """A column of the duel. ``opened`` are the ranks of hits that are shown turn by turn."""
+    """Return a column of the duel. ``opened`` are the ranks of hits that are shown turn by turn."""
     if not cut.candidates:
         return [*_reply(answer, label), line(""), line(Span(_without_ranking(answer), "dim"))]
     return [

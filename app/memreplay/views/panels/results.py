@@ -65,13 +65,13 @@ class ResultsChoice:
 
     @property
     def in_short(self) -> str:
-        """The filter and the words, as in a title."""
+        """Return the filter and the words, as in a title."""
         parts = [self.filter if self.filter != ALL else "", f"“{one_line(self.words)}”" if self.words else ""]
         return " · ".join(part for part in parts if part)
 
 
 def labels_of(timeline: Timeline, table: AnswersTable) -> Labels:
-    """The failure label of each answer. Slow: it reads every event."""
+    """Return the failure label of each answer. Slow: it reads every event."""
     attributor = Attributor(timeline)
     found = {place_of(answer): attributor.attribute(answer) for answer in table.all_answers()}
     return {key: one.label for key, one in found.items() if one is not None and one.label is not None}
@@ -96,7 +96,7 @@ class Matrix:
 
     @cached_property
     def memories(self) -> frozenset[int]:
-        """The columns of memories; those of the controls if only they were asked."""
+        """Return the columns of memories; those of the controls if only they were asked."""
         systems = self.table.systems
         found = frozenset(at for at, system in enumerate(systems) if system.backend not in CONTROLS)
         return found or frozenset(range(len(systems)))
@@ -104,7 +104,7 @@ class Matrix:
     # ---- filtering and sorting -----------------------------------------------------------------------------
 
     def filters(self) -> list[tuple[str, int]]:
-        """All filters that let a question through, with how many: by outcome, then by failure label."""
+        """Return all filters that let a question through, with how many: by outcome, then by failure label."""
         labels = Counter(
             label
             for listed in self.table.questions
@@ -115,7 +115,7 @@ class Matrix:
         return [*counts, *((label, labels[label]) for label in LABELS if labels[label])]
 
     def select(self, choice: ResultsChoice) -> tuple[ListedQuestion, ...]:
-        """The questions that pass the filter, sorted."""
+        """Return the questions that pass the filter, sorted."""
         words = choice.words.casefold().split()
         chosen = [
             listed
@@ -139,7 +139,7 @@ class Matrix:
         return column in self.memories and is_wrong(answer)
 
     def first_wanted(self, choice: ResultsChoice, listed: ListedQuestion) -> int:
-        """The column of the first such answer; the first column if there is none."""
+        """Return the column of the first such answer; the first column if there is none."""
         columns = range(len(self.table.systems))
         return next((column for column in columns if self.wanted(choice, listed, column)), 0)
 
@@ -154,11 +154,11 @@ class Matrix:
 
     @cached_property
     def fields(self) -> list[By]:
-        """The fields that any question has."""
+        """Return the fields that any question has."""
         return [name for name in BREAKDOWNS if any(field_of(listed, name) for listed in self.table.questions)]
 
     def _sort_key(self, name: str) -> Callable[[ListedQuestion], Any]:
-        """Equal questions keep the order of the dataset."""
+        """Return equal questions keep the order of the dataset."""
         if name in self.systems_by_name:
             system = self.systems_by_name[name]
             return lambda listed: self._severity(self.table.answer(listed, system))
@@ -197,7 +197,7 @@ class Matrix:
                 return any(self.label(answer) == name for answer in answers)
 
     def _of_memories(self, listed: ListedQuestion) -> list[Answer]:
-        """The scored answers of the memories."""
+        """Return the scored answers of the memories."""
         answers = (self.table.answer(listed, self.table.systems[column]) for column in self.memories)
         return [answer for answer in answers if answer is not None and answer.scored is not None]
 
@@ -229,7 +229,7 @@ _ORDERED: Final = {name: place for place, name in enumerate((*get_args(InfoLocat
 
 
 def field_of(listed: ListedQuestion, name: By) -> str:
-    """A field of a question in words; empty if the dataset does not have it."""
+    """Return a field of a question in words; empty if the dataset does not have it."""
     return _FIELDS[name](listed.question) or ""
 
 
@@ -276,7 +276,7 @@ class MatrixDocument(Selectable):
 
     @property
     def selected_question(self) -> ListedQuestion | None:
-        """The selected question; None if the filter lets none through."""
+        """Return the selected question; None if the filter lets none through."""
         return self.questions[self.cursor] if self.questions else None
 
     @property
@@ -285,11 +285,11 @@ class MatrixDocument(Selectable):
         return self.matrix.table.answer(listed, systems[self.column]) if listed is not None and systems else None
 
     def place_of(self, key: QuestionKey | None) -> int:
-        """The row of a question; the first row if it is not shown."""
+        """Return the row of a question; the first row if it is not shown."""
         return next((place for listed, place in self._places.items() if key_of_question(listed) == key), 0)
 
     def heading(self, width: int, choice: ResultsChoice) -> Line:
-        """The names of the columns, with an arrow at the one that they are sorted by."""
+        """Return the names of the columns, with an arrow at the one that they are sorted by."""
         widths = self._widths_at(width)
         arrow = "▼" if choice.descending else "▲"
 
@@ -353,7 +353,7 @@ class MatrixDocument(Selectable):
         return Row(tuple(spans), "current" if here else None)
 
     def _cell(self, listed: ListedQuestion, system: System, width: int, *, chosen: bool) -> list[Span]:
-        """The letter of a cell in brackets if it is selected, so that the selection needs no colour."""
+        """Return the letter of a cell in brackets if it is selected, so that the selection needs no colour."""
         answer = self.matrix.table.answer(listed, system)
         letter, tone = stage_sign(answer, self.matrix.label(answer))
         if tone == "lost" and system.backend in CONTROLS:
@@ -412,12 +412,12 @@ class Tally:
 
     @property
     def lost(self) -> list[tuple[Label, int]]:
-        """The stages of all answers that are not soundly right, the most frequent first."""
+        """Return the stages of all answers that are not soundly right, the most frequent first."""
         return [(label, count) for label, count in self.stages.most_common() if VERDICTS[label].standing != "sound"]
 
 
 def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -> Tally:
-    """The scored answers of a system to some questions, with all repeats, as in the results of the run."""
+    """Return the scored answers of a system to some questions, with all repeats, as in the results of the run."""
     answers = [answer for listed in questions for answer in matrix.table.repeats(listed, system)]
     scored = [answer for answer in answers if answer.scored is not None]
     outcomes = Counter(answer.scored.score.outcome for answer in scored if answer.scored is not None)
@@ -460,7 +460,9 @@ def title_of(matrix: Matrix, by: Breakdown) -> str:
 
 
 def breakdowns(matrix: Matrix) -> list[Breakdown]:
-    """The tables to go through: per system, by each field with several values, then the options that each chose."""
+    """Return the tables to go through: per system, by each field with several values, then the options that each
+    chose.
+    """
     several = [
         name for name in matrix.fields if len({field_of(listed, name) for listed in matrix.table.questions}) > 1
     ]
@@ -469,7 +471,7 @@ def breakdowns(matrix: Matrix) -> list[Breakdown]:
 
 
 def scores_lines(matrix: Matrix, by: Breakdown, width: int) -> list[Line]:
-    """The scores of each system or of each group of questions, or how often a system chose which option."""
+    """Return the scores of each system or of each group of questions, or how often a system chose which option."""
     if isinstance(by, System):
         return _options_chosen(matrix, by)
     return _by_system(matrix, width) if by is None else _by_group(matrix, by, width)
@@ -480,7 +482,7 @@ def _has_options(matrix: Matrix) -> bool:
 
 
 def _choices(matrix: Matrix, system: System) -> Counter[tuple[int, int | None]]:
-    """How often which option was chosen, by the right one; None for a reply without a readable choice."""
+    """Return how often which option was chosen, by the right one; None for a reply without a readable choice."""
     given = (
         (listed.question.correct_index, answer)
         for listed in matrix.table.questions
@@ -495,7 +497,9 @@ def _choices(matrix: Matrix, system: System) -> Counter[tuple[int, int | None]]:
 
 
 def _options_chosen(matrix: Matrix, system: System) -> list[Line]:
-    """A row for each right option, a column for each chosen one, and one for replies without a readable choice."""
+    """Return a row for each right option, a column for each chosen one, and one for replies without a readable
+    choice.
+    """
     counts = _choices(matrix, system)
     size = max(len(listed.question.choices) for listed in matrix.table.questions)
     rows = [
@@ -513,7 +517,9 @@ def _count(count: int, right: bool) -> Span:
 
 
 def _by_system(matrix: Matrix, width: int) -> list[Line]:
-    """One line per system: right answers, accuracy, evidence in the prompt, and what was lost at each stage."""
+    """Return one line per system: right answers, accuracy, evidence in the prompt, and what was lost at each
+    stage.
+    """
     table = matrix.table
     tallies = [(system, tally(matrix, table.questions, system)) for system in table.systems]
     used = [
@@ -548,7 +554,7 @@ _WIDEST_GROUP = 34
 
 
 def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
-    """One line per group: the accuracy of each system, and the stages at which it lost most."""
+    """Return one line per group: the accuracy of each system, and the stages at which it lost most."""
     table = matrix.table
     groups: dict[str, list[ListedQuestion]] = {}
     for listed in table.questions:
@@ -582,7 +588,7 @@ def _compact(each: Tally, width: int) -> list[Span]:
 
 
 def question_details(matrix: Matrix, listed: ListedQuestion, column: int, *, roomy: bool) -> list[Line]:
-    """A whole question: its text, the expected answer, and each system's verdict and reply."""
+    """Return a whole question: its text, the expected answer, and each system's verdict and reply."""
     question = listed.question
     whose = f"{one_line(listed.conversation)} · " if len(matrix.conversations) > 1 else ""
     fields = [one_line(field_of(listed, name)) for name in BREAKDOWNS[1:] if field_of(listed, name)]

@@ -104,7 +104,7 @@ class StateLines:
 
 
 def state_lines(before: Any, after: Any) -> StateLines:
-    """The state ``after``, marked where it differs from ``before``. Either may be missing."""
+    """Return the state ``after``, marked where it differs from ``before``. Either may be missing."""
     if isinstance(after, MissingValue):
         removed = () if isinstance(before, MissingValue) else (_removed(0, "", before, ()),)
         return StateLines(removed, 0 if removed else None)
@@ -116,7 +116,7 @@ def state_lines(before: Any, after: Any) -> StateLines:
 
 
 def folded(state: StateLines) -> StateLines:
-    """The same state with unchanged stretches folded, except one line around each change."""
+    """Return the same state with unchanged stretches folded, except one line around each change."""
     if state.first_change is None:
         return StateLines((_fold(len(state.lines)),) if state.lines else (), None)
     if not state.changed:
@@ -203,7 +203,7 @@ def _replaced(
 
 
 def _value(sign: Sign, depth: int, label: str, value: Any, comma: str, path: Path) -> Iterator[Line]:
-    """All lines of a value; a single line if it is short."""
+    """Yield all lines of a value; a single line if it is short."""
     text = _json(value)
     container = isinstance(value, Mapping | list) and bool(value)
     if not container or (len(text) <= _SHORT and not _nested(value)):
@@ -251,7 +251,9 @@ _LOG_PIECES = 6
 
 
 def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
-    """The JSON states under a key prefix, diffed against the base; the first change is scrolled into view."""
+    """Return the JSON states under a key prefix, diffed against the base; the first change is scrolled into
+    view.
+    """
     keys = [key for key in timeline.state_keys(backend) if key.startswith(prefix)]
     lines: list[Line] = []
     in_view: int | None = None
@@ -285,7 +287,7 @@ def _state(timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBa
 
 
 def _with_subjects(state: StateLines, backend: str, key: str) -> list[Line]:
-    """The lines of a state; each leads to the value at its path."""
+    """Return the lines of a state; each leads to the value at its path."""
     return [
         one if one.about is None else replace(one, about=ValueSubject(backend, key, cast("Path", one.about)))
         for one in state.lines
@@ -293,7 +295,7 @@ def _with_subjects(state: StateLines, backend: str, key: str) -> list[Line]:
 
 
 def written_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """The points written to the collections at exactly this position, and how many points they hold."""
+    """Return the points written to the collections at exactly this position, and how many points they hold."""
     lines: list[Line] = []
     counts: dict[str, int] = {}
     for name in timeline.collections(backend):
@@ -306,7 +308,7 @@ def written_view(timeline: Timeline, backend: str, cursor: int) -> View:
 
 
 def _points_words(counts: Mapping[str, int]) -> str:
-    """How many points the collections hold, all together and each."""
+    """Return how many points the collections hold, all together and each."""
     if not counts:
         return ""
     total = sum(counts.values())
@@ -317,7 +319,7 @@ def _points_words(counts: Mapping[str, int]) -> str:
 
 
 def _point_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[Line]:
-    """A written point: its collection and id, then its payload, field by field."""
+    """Yield a written point: its collection and id, then its payload, field by field."""
     replaced = point.replaced is not None
     head = Span(f"{'~' if replaced else '+'} {one_line(collection)}", "changed" if replaced else "added")
     about = StoredSubject(backend, collection, point.id, ())
@@ -332,7 +334,7 @@ def _point_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[
 
 
 def stores_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """Everything in the stores of any architecture, whatever it calls its keys and collections."""
+    """Return everything in the stores of any architecture, whatever it calls its keys and collections."""
     lines = [
         *_states(timeline, backend, cursor),
         *_logs(timeline, backend, cursor),
@@ -374,7 +376,7 @@ _MOST_LINES_OF_AN_EVENT = 400
 
 
 def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """The store commands executed at exactly this position, in order, with their durations."""
+    """Return the store commands executed at exactly this position, in order, with their durations."""
     operations = timeline.operations_at(backend, cursor)
     if not operations:
         return lines_view("operations", placeholder(waiting(cursor, "no store was used at this turn")))
@@ -387,7 +389,9 @@ def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
 
 
 def _operation_line(operation: MemoryOperation, short: Callable[[str], str]) -> Line:
-    """A store command: store, command, key, effect, duration and actor. Raw events hold key and actor in full."""
+    """Return a store command: store, command, key, effect, duration and actor. Raw events hold key and actor in
+    full.
+    """
     effect = _effect(operation.change)
     spans = [
         Span(f"{operation.store:<7}", "dim"),
@@ -425,7 +429,7 @@ def _effect(change: Change | None) -> str:
 
 
 def raw_events_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """Every event of one architecture at exactly this position, as recorded."""
+    """Return every event of one architecture at exactly this position, as recorded."""
     events = timeline.events_at(backend, cursor)
     if not events:
         return lines_view("raw events", placeholder("nothing happened at this turn"), note="0")
@@ -434,7 +438,7 @@ def raw_events_view(timeline: Timeline, backend: str, cursor: int) -> View:
 
 
 def _event_lines(event: ReplayEvent) -> Iterator[Line]:
-    """An event: its kind, then its JSON."""
+    """Yield an event: its kind, then its JSON."""
     yield line(Span(event.kind, "title"))
     text = json.dumps(event.model_dump(mode="json", exclude={"kind"}), ensure_ascii=False, indent=2).split("\n")
     for part in text[1:-1][:_MOST_LINES_OF_AN_EVENT]:
@@ -454,7 +458,7 @@ _MOST_DECISIONS = 100
 
 
 def promotions_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """The candidates judged at exactly this position, and counts of all decisions up to it."""
+    """Return the candidates judged at exactly this position, and counts of all decisions up to it."""
     ledger = timeline.ledger(backend)
     lines = [one for decision in ledger.at(cursor) for one in _decision_lines(decision, cursor, backend)]
     shown = lines or placeholder("no candidate was judged at this turn")
@@ -462,7 +466,7 @@ def promotions_view(timeline: Timeline, backend: str, cursor: int) -> View:
 
 
 def ledger_view(timeline: Timeline, backend: str, cursor: int) -> View:
-    """The latest decisions up to the position, newest first."""
+    """Return the latest decisions up to the position, newest first."""
     ledger = timeline.ledger(backend)
     decided = ledger.until(cursor)
     lines: list[Line] = []

@@ -41,19 +41,19 @@ class ListedTest:
 
     @property
     def some(self) -> TestScored:
-        """The score of the first run in which the test finished."""
+        """Return the score of the first run in which the test finished."""
         return next(side for side in self.sides if side is not None)
 
     @property
     def difference(self) -> float:
-        """How far apart the points of two runs are; 0 if one has none."""
+        """Return how far apart the points of two runs are; 0 if one has none."""
         points = [points_of(side) for side in self.sides if side is not None]
         known = [point for point in points if point is not None]
         return max(known) - min(known) if len(known) == len(self.sides) else 0.0
 
 
 def listed_tests(*timelines: Timeline) -> list[ListedTest]:
-    """The tests of one run or two, sorted by the difference of their points, then by dataset and id."""
+    """Return the tests of one run or two, sorted by the difference of their points, then by dataset and id."""
     over, begun = [], []
     for timeline in timelines:
         scored = [event for event in timeline.tests if isinstance(event, TestScored)]
@@ -70,7 +70,7 @@ def listed_tests(*timelines: Timeline) -> list[ListedTest]:
 
 
 def points_of(scored: TestScored) -> float | None:
-    """The points that count: ours, else the recorded ones."""
+    """Return the points that count: ours, else the recorded ones."""
     return scored.recorded_score if scored.score is None else scored.score
 
 
@@ -132,7 +132,7 @@ def totals_of(tests: Sequence[ListedTest], side: int, width: int) -> list[Line]:
 
 
 def test_lines(scored: TestScored, *, memory_recorded: bool) -> list[Line]:
-    """Why a test has its points: what was asked, expected and replied, in full, and how it was graded."""
+    """Return why a test has its points: what was asked, expected and replied, in full, and how it was graded."""
     sign, tone = SIGNS[outcome_of_test(scored)]
     lines = [
         line(Span(one_line(scored.test_id), "title"), Span(f"  {one_line(scored.dataset)}", "dim")),
@@ -157,7 +157,7 @@ def test_lines(scored: TestScored, *, memory_recorded: bool) -> list[Line]:
 
 
 def tally_of_tests(tests: Sequence[ListedTest]) -> str:
-    """How many tests finished in both runs, and on how many the points differ."""
+    """Return how many tests finished in both runs, and on how many the points differ."""
     both = [test for test in tests if all(test.sides)]
     return f"{len(both)} tests in both · points differ on {sum(test.difference > _EQUAL for test in both)}"
 
@@ -258,13 +258,13 @@ class TestsDocument(ConversationDocument):
 
 
 def document_of(timeline: Timeline) -> ConversationDocument:
-    """The document of a conversation, fixed (a dataset) or growing (a run of tests)."""
+    """Return the document of a conversation, fixed (a dataset) or growing (a run of tests)."""
     conversing = timeline.conversation.conversing
     return TestsDocument(timeline) if conversing else ConversationDocument(timeline)
 
 
 def notes_of(event: ReplayEvent) -> list[Line]:
-    """The notes on an event between two messages; empty for most kinds."""
+    """Return the notes on an event between two messages; empty for most kinds."""
     match event:
         case TestBegan():
             about = f": {one_line(event.description)}" if event.description else ""
@@ -289,7 +289,7 @@ def notes_of(event: ReplayEvent) -> list[Line]:
 
 
 def scores_view(timeline: Timeline, cursor: int) -> View:
-    """The small panel beside the conversation: one line per test that has begun, latest last."""
+    """Return the small panel beside the conversation: one line per test that has begun, latest last."""
     scored = {event.test_id: event for event in timeline.tests if isinstance(event, TestScored)}
     begun = [event for event in timeline.tests if isinstance(event, TestBegan) and event.turn <= cursor]
     over = [event for event in scored.values() if event.turn <= cursor]
@@ -309,12 +309,12 @@ def scores_view(timeline: Timeline, cursor: int) -> View:
 
 
 def first_turn_of(timeline: Timeline, place: int) -> int:
-    """The first turn of the test in a line of the scores panel."""
+    """Return the first turn of the test in a line of the scores panel."""
     return [event for event in timeline.tests if isinstance(event, TestBegan)][place].turn + 1
 
 
 def _short(scored: TestScored) -> str:
-    """The points, followed by ``≠`` and the recorded ones if they differ."""
+    """Return the points, followed by ``≠`` and the recorded ones if they differ."""
     points = points_of(scored)
     recorded = f" ≠{scored.recorded_score:.3g}" if differs_from_record(scored) else ""
     return "–" if points is None else f"{points:.3g}{recorded}"

@@ -42,7 +42,7 @@ def what_if_lines(
     selected: int,
     agreement: Agreement,
 ) -> list[Line]:
-    """The whole page; ``selected`` is the index of a row."""
+    """Return the whole page; ``selected`` is the index of a row."""
     return [
         *_answer_lines(question, answer, label),
         line(""),
@@ -125,7 +125,7 @@ def _name(intervention: Intervention) -> str:
 
 
 def rows_of(changes: Mapping[Intervention, tuple[Change, Cost]], known: Mapping[Intervention, Reask]) -> list[Row]:
-    """A row for every change, in their order, those of memory included before it is rebuilt."""
+    """Return a row for every change, in their order, those of memory included before it is rebuilt."""
     rows = []
     for name in INTERVENTIONS:
         change, cost = changes.get(name, (None, None))

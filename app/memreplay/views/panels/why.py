@@ -43,7 +43,7 @@ class Explanation:
 
 
 def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
-    """The answers of all systems to the same question, asked at the same position in the same way."""
+    """Return the answers of all systems to the same question, asked at the same position in the same way."""
     same = [
         answer
         for answer in timeline.answers()
@@ -76,7 +76,7 @@ def why_lines(
     names: Mapping[System, str],
     label: Verdict | None = None,
 ) -> list[Line]:
-    """The page without the prompt. ``label`` was given by hand."""
+    """Return the page without the prompt. ``label`` was given by hand."""
     return [
         *_question_lines(question, explanation.answer),
         line(""),
@@ -89,7 +89,7 @@ def why_lines(
 
 
 def waiting_lines(question: Question, answer: Answer, label: Verdict | None = None) -> list[Line]:
-    """The page while attribution is running."""
+    """Return the page while attribution is running."""
     return [
         *_question_lines(question, answer),
         line(""),
@@ -132,7 +132,7 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
 
 
 def _trail_line(conversation: Conversation, trail: Trail) -> Line:
-    """How far one evidence turn got. It leads to the turn, and to what should have been written there."""
+    """Return how far one evidence turn got. It leads to the turn, and to what should have been written there."""
     stage, tone = _STAGES[trail.lost_at]
     ranks = " · ".join(f"{channel} {rank}" for channel, rank in trail.ranks.items())
     return line(
@@ -166,7 +166,7 @@ def _reply_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
 
 
 def _grading_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
-    """Who says what of the answer: the rules, the judge, and somebody by hand."""
+    """Yield who says what of the answer: the rules, the judge, and somebody by hand."""
     if answer.scored is None:
         return
     score, judgement = answer.scored.score, answer.judgement
@@ -230,7 +230,7 @@ def _others_lines(
 
 
 def absent_lines(conversation: Conversation, absent: Sequence[str]) -> list[Line]:
-    """One line per evidence turn that the prompt does not contain verbatim."""
+    """Return one line per evidence turn that the prompt does not contain verbatim."""
     return [
         line(
             Span(f"✗ turn {turns_words(conversation, [turn])} is not in this prompt", "bad"),
@@ -259,7 +259,7 @@ class PromptView:
 
 
 def prompt_view(conversation: Conversation, asked: QuestionAsked, evidence: Sequence[str]) -> PromptView:
-    """The prompt of a question, with the evidence turns that it contains marked."""
+    """Return the prompt of a question, with the evidence turns that it contains marked."""
     lines: list[Line] = []
     present: set[str] = set()
     first: int | None = None
