@@ -98,7 +98,7 @@ def work_of(
     warn: Callable[[str], None],
     on_opened: OnOpened = SILENT.on_opened,
 ) -> Work:
-    """What the datasets ask, the shipped ones if none is named.
+    """Return what the datasets ask, the shipped ones if none is named.
 
     Raises:
         MemreplayError: a dataset or the answer key is unusable, or there is nothing to ask.
@@ -122,7 +122,7 @@ def work_of(
 
 
 def _chain(given: Sequence[Conversation], loaded: Iterator[Conversation]) -> Iterator[Conversation]:
-    """The conversations in order, each id once."""
+    """Yield the conversations in order, each id once."""
     seen: set[str] = set()
     for source in (given, loaded):
         for conversation in source:
@@ -153,7 +153,7 @@ def _refuse_for_tests(settings: Settings, sources: Sequence[TestSource], convers
 
 
 def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
-    """Every memory is compared with the closed book: without it a right answer may be a guess.
+    """Return the closed book, with which every memory is compared: without it a right answer may be a guess.
 
     Not for an agent: no model of ours knows what it would say without its memory.
     """
