@@ -53,7 +53,7 @@ _SHORT_STEP = 0.002
 
 
 async def _process_replies(seconds: float) -> None:
-    """Embedded stores never yield to the event loop: let replies that arrived meanwhile reach the disk."""
+    """Let replies that arrived meanwhile reach the disk: embedded stores never yield to the event loop."""
     for _ in range(1 if seconds < _SHORT_STEP else _ROUNDS_PER_REPLY):
         await asyncio.sleep(0)
 

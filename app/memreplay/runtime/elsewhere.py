@@ -149,9 +149,7 @@ def refuse_other_versions(backends: Sequence[str], expected: Mapping[str, str]) 
 
 
 def versions(backends: Sequence[str] = ()) -> dict[str, str]:
-    """Return what must be equal in every process: code, libraries and the memories that are no part of ours, by
-    name.
-    """
+    """Return what must be equal in every process: code, libraries and memories that are not ours, by name."""
     found = {"Python": ".".join(platform.python_version_tuple()[:2]), "memreplay": _code_digest()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -160,7 +158,7 @@ def versions(backends: Sequence[str] = ()) -> dict[str, str]:
 
 
 def _version_of(backend: str) -> str:
-    """Return the code of a memory of the user's own, or why it cannot be loaded."""
+    """Return a digest of a memory of the user's own, or why it cannot be loaded."""
     try:
         return sha256(repr(identity(backend)).encode()).hexdigest()[:12]
     except BackendError as error:
@@ -178,8 +176,9 @@ def _code_digest() -> str:
 
 
 def _with_own_servers(settings: Settings) -> Settings:
-    """Return the run sends addresses without passwords and keys: where this machine is configured for the same
-    server, its own are used.
+    """Complete the addresses that the run sent, where this machine is configured for the same server.
+
+    They travel without passwords and keys.
     """
     if not any(getattr(settings, name) for name in ADDRESSES):
         return settings
@@ -192,13 +191,13 @@ def _with_own_servers(settings: Settings) -> Settings:
 
 
 def dask_setup(worker: Any) -> None:
-    """Called by Dask when a local worker starts: Ctrl-C in the terminal is for the run, which ends its workers."""
+    """Ignore Ctrl-C, which is for the run. Dask calls this when a local worker starts."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _search_current_folder_again()
 
 
 def _obey(run: Connection) -> None:
-    """Called when a process of a pool starts: stop at the run's first word, and end once it cannot say any more."""
+    """Stop at the first word of the run, and end once it cannot say any more. A pool's process begins with this."""
     _search_current_folder_again()
 
     def listen() -> None:
@@ -213,7 +212,7 @@ def _obey(run: Connection) -> None:
 
 
 def _search_current_folder_again() -> None:
-    """A memory may start programs of the user's own, which may search their folder."""
+    """Let programs that a memory starts search their current folder."""
     if os.environ.get(SAFE_PATH) == _SAFE_PATH_OF_WORKERS:
         del os.environ[SAFE_PATH]
 
@@ -291,9 +290,7 @@ def _is_filled_by_workers(backend: str) -> bool:
 
 
 def settings_for_workers(settings: Settings, places: int = 1) -> Settings:
-    """Return the settings as they travel, and may be logged: without secrets, with each worker's share of rate
-    limits.
-    """
+    """Return the settings as they travel and may be logged: without secrets, with a worker's share of limits."""
 
     def share(limit: int | None) -> int | None:
         return None if limit is None else max(1, limit // places)
@@ -315,7 +312,7 @@ def settings_for_workers(settings: Settings, places: int = 1) -> Settings:
 
 @asynccontextmanager
 async def workers_of(settings: Settings) -> AsyncIterator[Elsewhere | None]:
-    """The workers that the settings name, which end with the block; None where this process plays by itself.
+    """Start or find the workers that the settings name; None where this process plays by itself.
 
     Raises:
         MissingServerOrKeyError: no process can be started, the scheduler does not answer, or a worker lacks a
@@ -333,7 +330,7 @@ async def workers_of(settings: Settings) -> AsyncIterator[Elsewhere | None]:
 
 
 class _Process:
-    """A pool of one process: whatever ends it loses one conversation. It ends with its pipe."""
+    """A pool of one process, so that a lost process costs one conversation. It ends with its pipe."""
 
     def __init__(self, settings: Settings) -> None:
         context = get_context("spawn")
@@ -397,7 +394,7 @@ async def _processes(settings: Settings, number: int) -> AsyncIterator[Elsewhere
 
 @asynccontextmanager
 async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
-    """Dask's workers: of a scheduler that runs somewhere, or of one that is started here."""
+    """Use the workers of a Dask scheduler that runs somewhere, or of one that is started here."""
     from distributed import KilledWorker
 
     for name in ("distributed", "distributed.client"):
@@ -468,7 +465,7 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
 
 
 async def _addresses(client: Any) -> list[str]:
-    """Return the workers there are, once there are any, or none while they may still be starting."""
+    """Wait for the first workers; return none if none appears."""
     for _ in range(SECONDS_TO_CONNECT):
         if found := await asyncio.to_thread(client.ncores):
             return sorted(found)
@@ -515,7 +512,7 @@ async def _client(settings: Settings, cluster: str) -> AsyncIterator[Any]:
 
 
 def _own_servers(settings: Settings) -> dict[str, str]:
-    """Addresses and keys of servers, for the environment of a process."""
+    """Return addresses and keys of servers, for the environment of a process."""
     values = {f"MEMREPLAY_{name.upper()}": getattr(settings, name) for name in (*ADDRESSES, "qdrant_api_key")}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -526,7 +523,7 @@ def _safe_path() -> dict[str, str]:
 
 @contextmanager
 def _in_environment(added: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started here inherit addresses and keys through the environment, not with their work."""
+    """Let processes that are started here inherit addresses and keys, which do not travel with their work."""
     before = {name: os.environ.get(name) for name in added}
     os.environ.update(added)
     try:
@@ -541,8 +538,8 @@ def _in_environment(added: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _without_ctrl_c() -> Iterator[None]:
-    """Processes that are started here never see Ctrl-C, which is for the run, also while they still import."""
-    # It unblocks the signal when it starts.
+    """Keep Ctrl-C from processes that are started here, also while they still import: it is for the run."""
+    # The tracker unblocks the signal when it starts.
     resource_tracker.ensure_running()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

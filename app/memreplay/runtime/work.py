@@ -153,7 +153,7 @@ def _refuse_for_tests(settings: Settings, sources: Sequence[TestSource], convers
 
 
 def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
-    """Return every memory is compared with the closed book: without it a right answer may be a guess.
+    """Return the closed book, with which every memory is compared: without it a right answer may be a guess.
 
     Not for an agent: no model of ours knows what it would say without its memory.
     """
