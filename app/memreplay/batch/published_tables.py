@@ -7,7 +7,7 @@ from typing import Final
 
 from memreplay.batch.cells import NOTHING, ColumnsByHeading, share_of
 from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES, Category
-from memreplay.grading.published import ADVERSARIAL_REPLIES
+from memreplay.scoring.locomo_metric import ADVERSARIAL_REPLIES
 from memreplay.scoring.published import LONGMEMEVAL_TYPES, LocomoCategory, LocomoF1
 from memreplay.scoring.results import BackendResults
 

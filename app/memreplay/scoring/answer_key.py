@@ -22,7 +22,7 @@ from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Frozen,
 from memreplay.conversations.validation_errors import ErrorCollector, Place, shown, validated
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Outcome, Score
-from memreplay.grading.recall import score_recall
+from memreplay.grading.judge import score_recall
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import turns_in_prompt
 from memreplay.scoring.published_corrections import as_overlay_entry

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from memory_backends.stores.trace import PatchStep
-from memreplay.grading.tokens import content_of, same_token, tokens_of
+from memreplay.grading.read import content_of, same_token, tokens_of
 from memreplay.scoring.holding import Piece
 from memreplay.timeline.fold import MISSING, patched, pointer_of
 
