@@ -148,6 +148,12 @@ _ASKS_WHAT_FAILED: Final = (
 )
 
 
+_DENIES_NOTHING: Final = re.compile(
+    r"\b(?:no \w+ (?:better|other|greater|more \w+) than|not only|no doubt|cant wait|not just|nothing but"
+    r"|no solo|sin duda)\b"
+)
+
+
 def _clause_before(place: Place) -> list[str]:
     first = start = place.match.first
     while start > 0 and place.given[start - 1].text not in _CLAUSE_ENDS:
@@ -162,8 +168,9 @@ def _is_negated(place: Place) -> bool:
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
         # "Friday, not Tuesday" has both words of "Tuesday and Friday".
         return True
-    near = [word for word in _clause_before(place) if word not in STOP_WORDS or word in NEGATIONS][-4:]
-    return not NEGATIONS.isdisjoint(near)
+    words = _clause_before(place)
+    near = [word for word in words if word not in STOP_WORDS or word in NEGATIONS][-4:]
+    return not NEGATIONS.isdisjoint(near) and _DENIES_NOTHING.search(" ".join(words)) is None
 
 
 def _is_subject(place: Place) -> bool:
@@ -242,7 +249,7 @@ _ONCE: Final = re.compile(
     r"|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
 _BEFORE_AFTERWARDS: Final = re.compile(
-    r"[^.;,(\n]{0,30}\b(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
+    r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
 )
 _WAS: Final = re.compile(
     r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
@@ -541,17 +548,19 @@ def _another_clause_answers(place: Place) -> bool:
         clause, here = clauses[mine[0]], taken[mine[0]]
         own = [token for token in _said_by(clause, asked) if token not in matched]
         is_another_act = joints is _CONTRAST or re.fullmatch(_PAST, clause[0].text) is not None
+        is_led = is_another_act or any(token.text in names and token.start < matched[0].start for token in own)
         for other, there in zip(clauses, taken, strict=True):
             if _ASIDE.search(_joined(other)) or other[0].text in _POINTS_BACK:
                 continue
             if here < there and _has_other_value(matched[0], other):
                 return True
             about = {token.text for token in there - here}
-            is_answer = (
+            is_answer = is_led and (
                 bool(about & asked.names)
                 or (is_another_act and asked.verb is not None and asked.verb.text in about)
-                or (asked.asks_who and own and any(token.text in names for token in other))
             )
+            if asked.asks_who and own:
+                is_answer = is_answer or any(token.text in names for token in other)
             if here < there and matched[0].kind == "word" and is_answer:
                 return True
             if asked.about_me and _says_it_of_you(other, clause) and not _OF_YOU.search(_joined(clause)):
@@ -789,7 +798,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "Y or X",
         "hedged",
-        before=rf"(?:\b(?:or|o|u)|/)\W+(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
+        before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
         after=rf"(?!{_SAYS_IT_OTHERWISE})",
     ),
     Veto("X to Y", "hedged", after=r"(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
