@@ -149,9 +149,7 @@ def score_recall(question: Question, text: str) -> Score:
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
     entities = [
-        asserted(
-            with_asked_unit(in_full(entity, question.expected, answer), question.text), answer, question.text, among
-        )
+        asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
         for entity in question.expected_entities
     ]
     correct, decided_by = _decision(question, answer, exact, entities)

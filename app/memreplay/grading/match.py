@@ -136,15 +136,7 @@ def has_the_letters_of(answer: str, text: str) -> bool:
     if all(any(beginning in plain for beginning in word) for word in _beginnings(answer)):
         return True
     short = _short_form(answer)
-    return short is not None and (short.is_answer or short.pattern.search(text) is not None)
-
-
-@dataclass(frozen=True)
-class _ShortForm:
-    """Where a text may write an answer by its initials, or what has an answer of initials for its initials."""
-
-    pattern: re.Pattern[str]
-    is_answer: bool
+    return short is not None and short.search(text) is not None
 
 
 _CODE: Final = re.compile(r"(?=[A-Z0-9 -]*\d)[A-Z]{1,4}[\s-]?\d[A-Z0-9]*(?:[\s-][A-Z0-9]+)*")
@@ -153,17 +145,17 @@ _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 
 @lru_cache(maxsize=1024)
-def _short_form(answer: str) -> _ShortForm | None:
+def _short_form(answer: str) -> re.Pattern[str] | None:
     """ "NYC" for "New York City", "k8s" for "kubernetes", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
     or "World Health Organization" for "WHO".
     """
     bare = answer.strip(" .")
     if re.fullmatch(r"[A-Z]{2,6}", bare):
         words = (_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in bare)
-        return _ShortForm(re.compile(rf"\b{words}\b"), is_answer=True)
+        return re.compile(rf"\b{words}\b")
     if _CODE.fullmatch(bare):
         signs = r"[\s-]?".join(re.findall(r"[^\W_]", bare))
-        return _ShortForm(re.compile(rf"\b{signs}\b", re.IGNORECASE), is_answer=False)
+        return re.compile(rf"\b{signs}\b", re.IGNORECASE)
     words_of_it = re.findall(
         r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", bare, flags=re.IGNORECASE)
     )
@@ -185,7 +177,7 @@ def _short_form(answer: str) -> _ShortForm | None:
         forms.append(rf"{initials}(?!\w)")
     if is_title and 2 <= len(names) <= 3:
         forms.append(rf"{_TITLE}\.? {names[-1]}\b")
-    return _ShortForm(re.compile(rf"(?<![\w.])(?:{'|'.join(forms)})(?!\w)"), is_answer=False) if forms else None
+    return re.compile(rf"(?<![\w.])(?:{'|'.join(forms)})(?!\w)") if forms else None
 
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
@@ -195,7 +187,7 @@ _SHORT_WORD: Final = 6
 def spelled_out(answer: str, text: str) -> str:
     """The text with the answer in place of its initials, or in place of what it is the initials of."""
     short = _short_form(answer)
-    return short.pattern.sub(lambda _: answer, text) if short is not None else text
+    return short.sub(lambda _: answer, text) if short is not None else text
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:
@@ -229,22 +221,14 @@ def _lines_of(text: str) -> Sequence[tuple[str, str]]:
     return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
 
 
-def in_full(entity: str, answer: str, reply: str) -> str:
-    """An entity that is a bare number as the answer writes it: with its unit, or as the day of a date.
-
-    A reply may say the day alone ("the 27th"), but not that day of another month.
-    """
+def in_full(entity: str, answer: str) -> str:
+    """An entity that is a bare number as the answer writes it: with its unit."""
     content = [token for _, token in content_of(tokens_of(entity))]
     if len(content) != 1 or content[0].kind != "number" or content[0].extra:
         return entity
     for token in tokens_of(answer):
         if token.extra and same_token(content[0], token):
             return folded(answer)[token.start : token.end]
-        if token.kind == "date" and token.date[2] == content[0].value:
-            given = tokens_of(reply)
-            says_day = any(one.value == content[0].value and re.match(r"\d+[a-zº]", one.text) for one in given)
-            written = re.sub(r"\W*(?:de )?\b\d{4}\b", "", folded(answer)[token.start : token.end])
-            return written if not says_day and any(one.kind == "date" for one in given) else entity
     return entity
 
 

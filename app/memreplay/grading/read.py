@@ -188,7 +188,7 @@ _LEXER: Final = re.compile(
                 |(?:(?<![^\W_])|(?<=\bv))(?<![.,])[+-]?\d+(?:[.,]\d+)?)
     | (?P<sign>(?:us|au|ca)\$|[£$€¥₹%°]c?|°[cf])
     | (?P<word>[^\W_]+)
-    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–/]|(?<=\S[ ])-(?=[ ])|,(?!\d))
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–]|(?<=\S[ ])-(?=[ ])|,(?!\d))
     )""",
     re.VERBOSE,
 )
@@ -238,19 +238,13 @@ def lexed(plain: str) -> list[Token]:
     for match in _LEXER.finditer(plain):
         group = str(match.lastgroup)
         written, at = match[group], match.span(group)
-        if group == "v" or (written == "/" and not _parts_alternatives(plain, at[0])):
+        if group == "v":
             continue
         kind, read = _READ[group]
         if len(written) > _LONGEST_NUMBER and kind == "number":
             kind, read = _READ["word"]
         found.append(Token(kind, read(written), written, *at))
     return found
-
-
-def _parts_alternatives(plain: str, at: int) -> bool:
-    """Whether a slash stands between words ("blue/green"), not in a path or an address."""
-    start, end = plain.rfind(" ", 0, at) + 1, plain.find(" ", at)
-    return re.fullmatch(r"\w+(?:/\w+)+[.,;]?", plain[start : end if end >= 0 else len(plain)]) is not None
 
 
 def _slashed(written: str) -> Date:
@@ -306,20 +300,6 @@ _READ: Final[Mapping[str, tuple[_Kind, Callable[[str], object]]]] = {
 """Group of ``_LEXER`` → the kind of token, and what reads its value."""
 
 
-def rewritten(found: list[Token], read: Callable[[Sequence[Token], int], tuple[list[Token], int]]) -> list[Token]:
-    """The tokens, with what ``read`` makes of those that begin at a place instead of them.
-
-    ``read`` says what and instead of how many; of 0, the token stays.
-    """
-    result: list[Token] = []
-    index = 0
-    while index < len(found):
-        tokens, used = read(found, index)
-        result += tokens if used else [found[index]]
-        index += used or 1
-    return result
-
-
 def spells(found: Sequence[Token], index: int, words: Sequence[str]) -> bool:
     """Whether these words stand from here on."""
     return [token.text for token in found[index : index + len(words)]] == list(words)
@@ -335,24 +315,31 @@ _MONEY: Final = frozenset(CURRENCIES.values())
 
 def with_numbers(found: list[Token]) -> list[Token]:
     """Numbers in words become numbers: "two hundred and fifty" is one, "half an hour" and "half of it" are two."""
-    return rewritten(_with_matches(found, _FRACTION, _fraction), _number_at)
+    found = _with_matches(found, _FRACTION, _fraction)
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        number, used = _number_at(found, index)
+        result.append(found[index] if number is None else number)
+        index += used or 1
+    return result
 
 
-def _number_at(found: Sequence[Token], index: int) -> tuple[list[Token], int]:
+def _number_at(found: Sequence[Token], index: int) -> tuple[Token | None, int]:
     """The number that begins here in words, and how many tokens spell it."""
     token = found[index]
     if token.kind != "number" and token.text not in _MAY_BEGIN_A_NUMBER:
-        return [], 0
+        return None, 0
     if token.text in _MULTIPLES:
-        return [token._replace(kind="number", value=_MULTIPLES[token.text], extra="x")], 1
+        return token._replace(kind="number", value=_MULTIPLES[token.text], extra="x"), 1
     run, value = _spelled(found, index)
     if not run or (run == 1 and token.text in NOT_ALONE and not _stands_for_a_number(found, index)):
-        return [], 0
+        return None, 0
     if token.kind == "word" and 0 < value < 100:
         more, small = _spelled(found, index + run)
         if more and 10 <= small < 100 and found[index + run].kind == "word":
-            return [_joined(found, index, run + more, _amount(100 * value + small, PAIR))], run + more
-    return [_joined(found, index, run, _amount(value))], run
+            return _joined(found, index, run + more, _amount(100 * value + small, PAIR)), run + more
+    return _joined(found, index, run, _amount(value)), run
 
 
 def _joined(found: Sequence[Token], index: int, length: int, amount: Token) -> Token:
@@ -409,45 +396,33 @@ def _fraction(match: re.Match[str], first: Token) -> Token | None:
 
 def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
     """How many tokens from here spell one number, and the number."""
-    total, current, length, used = 0, 0, 0, 0
-    last_small = 1000
-    while index + length < len(found):
-        token = found[index + length]
-        word = token.text
-        if token.kind == "number" and length == 0:
-            return _scaled(found, index)
+    if index < len(found) and found[index].kind == "number":
+        return _scaled(found, index)
+    total, current, used, last = 0, 0, 0, 1000
+    for length, token in enumerate(found[index:], start=1):
+        small, scale = SMALL.get(token.text), SCALE.get(token.text)
         if token.kind != "word":
             break
-        if word in SMALL and (length == 0 or (last_small > SMALL[word] and not (last_small < 20))):
-            current, last_small = current + SMALL[word], SMALL[word]
-        elif word in ORDINALS and (length == 0 or last_small >= 20):
-            current += ORDINALS[word]
-            used = length + 1
-            length += 1
-            break
-        elif (
-            word in SCALE and (current or (length == 0 and _counts_once(found, index))) and current < _MOST_COUNTED
-        ):
-            scale = SCALE[word]
+        if small is not None and (length == 1 or last > small) and last >= 20:
+            current, last = current + small, small
+        elif token.text in ORDINALS and last >= 20:
+            return length, float(total + current + ORDINALS[token.text])
+        elif scale and (current or (length == 1 and _counts_once(found, index))) and current < _MOST_COUNTED:
             if scale < 1000:
                 current = max(current, 1) * scale
             else:
                 total, current = total + max(current, 1) * scale, 0
-            last_small = 1000
-        elif word in ("and", "y") and used and (last_small >= 20 or last_small == 1000):
-            length += 1
+            last = 1000
+        elif token.text in ("and", "y") and used and last >= 20:
             continue
         else:
             break
-        length += 1
         used = length
     if not used:
         return 0, 0.0
     half = next((words for words in _HALVES if spells(found, index + used, words)), None)
     is_time = index > 0 and found[index - 1].text in ("la", "las")
-    if half and not is_time:
-        return used + len(half), total + current + 0.5
-    return used, float(total + current)
+    return (used + len(half), total + current + 0.5) if half and not is_time else (used, float(total + current))
 
 
 _MOST_COUNTED: Final = 10**6
@@ -541,21 +516,13 @@ def _added(found: list[Token]) -> list[Token]:
     """Amounts in several parts become one: "1 h 30 min", "2 years and 3 months", "3 euros 50 cents"."""
     result: list[Token] = []
     for token in found:
-        whole = result[-1] if result and token.kind == "number" else None
-        link = None
-        if whole is not None and whole.text in ("and", "y", ",") and len(result) > 1 and token.extra:
-            link, whole = whole, result[-2]
-        part = _as_part(token, whole) if whole is not None and whole.kind == "number" else None
-        if part is None or whole is None:
-            result.append(token)
-            continue
-        if link is not None:
-            result.pop()
-        result[-1] = whole._replace(
-            value=whole.number + part,
-            text=f"{whole.text} {token.text}",
-            end=token.end,
-        )
+        is_linked = len(result) > 1 and bool(token.extra) and result[-1].text in ("and", "y", ",")
+        whole = result[-2 if is_linked else -1] if result else None
+        part = _as_part(token, whole) if whole is not None else None
+        if whole is not None and part is not None:
+            del result[-2 if is_linked else -1 :]
+            token = whole._replace(value=whole.number + part, text=f"{whole.text} {token.text}", end=token.end)
+        result.append(token)
     return result
 
 
@@ -564,13 +531,12 @@ def _as_part(token: Token, whole: Token) -> float | None:
 
     What follows a whole amount of money is its cents: "four pounds seventy-five".
     """
-    if whole.extra in _MONEY and not token.extra and token.start == whole.end + 1 and whole.number.is_integer():
-        return token.number / 100 if 10 <= token.number < 100 and token.number.is_integer() else None
-    if token.kind != "number" or whole.kind != "number" or not (token.extra and whole.extra):
+    if token.kind != "number" or whole.kind != "number":
         return None
     if (whole.extra, token.extra) in SUBUNITS:
         return round(token.number * SUBUNITS[whole.extra, token.extra], 9)
-    return None
+    follows = whole.extra in _MONEY and whole.number.is_integer() and token.start == whole.end + 1
+    return token.number / 100 if follows and not token.extra and token.number in range(10, 100) else None
 
 
 def same_amount(wanted: Token, given: Token) -> bool:

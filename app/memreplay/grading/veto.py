@@ -487,12 +487,6 @@ def _clauses_of(given: Sequence[Token], joints: frozenset[str]) -> Iterator[list
         yield clause
 
 
-def _clause_of(place: Place) -> list[Token]:
-    """The clause of a place; empty where only joints match, which belong to none."""
-    clauses = _clauses_of(place.given, _ANY_JOINT)
-    return next((one for one in clauses if any(token in one for token in place.matched)), [])
-
-
 @lru_cache(maxsize=8)
 def _clauses_and_topics(
     given: tuple[Token, ...], joints: frozenset[str], asked: Asked
