@@ -91,11 +91,17 @@ _ANSWER_TEXT = re.compile(
 )
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 _ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
+_BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
+_EXPLAINED = re.compile(
+    r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """The option that a reply to a question names. Never raises, and never returns an index out of range."""
     text = _ANSWER_TAG.sub("\n", _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
+    text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
