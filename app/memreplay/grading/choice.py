@@ -92,6 +92,12 @@ _ANSWER_TEXT = re.compile(
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 _ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
+_RULED_OUT = re.compile(
+    r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+"
+    r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, so\b|[.;\n]|\Z)"
+    r"|, not (?:(?!but\b)[^.;\n])*",
+    re.IGNORECASE,
+)
 _EXPLAINED = re.compile(
     r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
     re.IGNORECASE | re.DOTALL,
@@ -102,6 +108,10 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     """The option that a reply to a question names. Never raises, and never returns an index out of range."""
     text = _ANSWER_TAG.sub("\n", _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
     text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
+    without = _RULED_OUT.sub(" ", text)
+    text = (
+        without if re.search(r"[0-9]", without) or any(_plain(one) in _plain(without) for one in choices) else text
+    )
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
