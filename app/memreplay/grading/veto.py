@@ -248,6 +248,9 @@ _ONCE: Final = re.compile(
     r"|began) (?:out|off|with|as)|before (?:that|then)|antes"
     r"|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
+_CHANGED: Final = re.compile(
+    r"\b(?:then|later|finally|luego|despues|finalmente|(?:correct|chang|switch|updat|cambi|correg|corrig)\w*)\b"
+)
 _BEFORE_AFTERWARDS: Final = re.compile(
     r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
 )
@@ -274,7 +277,8 @@ def _is_outdated(place: Place) -> bool:
     breaks = [found.end() for found in _NEW_VERB.finditer(plain, 0, start)]
     begin = max(*(plain.rfind(mark, 0, start) + 1 for mark in marks), *breaks)
     clause = plain[begin:start]
-    if _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, place.end):
+    once = _ONCE.search(clause)
+    if (once and not _CHANGED.search(clause, once.end())) or _BEFORE_AFTERWARDS.match(plain, place.end):
         return True
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
 
@@ -345,8 +349,9 @@ def _is_listed(place: Place) -> bool:
         return True
     offers = _OFFERS.search(plain, 0, first.start)
     segments: list[list[Token]] = [[]]
-    for token, after in zip(given, (*given[1:], None), strict=True):
-        is_list_number = token.kind == "number" and after is not None and after.text in (".", ")")
+    for before, token, after in zip((None, *given), given, (*given[1:], None), strict=False):
+        begins_line = token.kind == "number" and (before is None or before.text == "\n")
+        is_list_number = begins_line and after is not None and after.text in (".", ")")
         if is_list_number or (offers and token.start < offers.end()):
             continue
         if (token.kind == "mark" and token.text in ",\n;") or token.text in ("and", "y", "or", "o"):
@@ -779,7 +784,7 @@ VETOES: Final[Sequence[Veto]] = (
         "hedged",
         after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
-        r"|\s?/\s?[a-z]\w*(?![\w/])"
+        r"|\s?/\s?\w+(?![\w/])"
         r"|(?:, \w+(?: \w+){0,2})+,? (?:or|o|u)\b"
         r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b",
     ),
