@@ -5,8 +5,8 @@ Only its own speaker ends a fact: an assistant that computes another figure corr
 
 A statement ends a fact whose slot it fills (:mod:`.consolidation`). Without a slot it ends one only where it says
 itself that something is no longer so: it takes back a value that the fact tells, or it says that something has
-changed or was wrong, and has a value that may replace one of the fact. Of several such facts it ends the one that
-is most like it. A model that extracts facts (``--extractor``) names slots, and follows more.
+changed or was wrong, is about the same, and has a value that may replace one of the fact. Of several such facts it
+ends the one that is most like it. A model that extracts facts (``--extractor``) names slots, and follows more.
 """
 
 from __future__ import annotations
@@ -156,17 +156,24 @@ def _that_may_end(
     if candidate.taken_back is None and candidate.revises == "none":
         return
     for fact in earlier:
-        likeness = float(fact.vector @ new.vector)
+        likeness, shared = float(fact.vector @ new.vector), new.matter & fact.matter
         if candidate.taken_back is not None and fact.tells(candidate.taken_back):
             # A bare number may be said of anything.
-            if not candidate.taken_back.isdigit() or not new.matter or not new.matter.isdisjoint(fact.matter):
+            if shared or not new.matter or not candidate.taken_back.isdigit():
                 yield fact, (True, likeness)
-        elif candidate.revises == "none" or likeness < ALIKE or new.matter.isdisjoint(fact.matter):
+        elif candidate.revises == "none" or likeness < ALIKE or not shared:
             continue
         elif candidate.is_instruction or (
-            may_replace(new.figures, fact.figures) and (not fact.is_event or candidate.revises == "corrected")
+            2 * len(shared) >= min(len(new.matter), len(fact.matter))
+            and may_replace(_telling(new.figures, len(shared)), fact.figures)
+            and (not fact.is_event or candidate.revises == "corrected")
         ):
             yield fact, (False, likeness)
+
+
+def _telling(figures: Figures, shared: int) -> Figures:
+    """The values that may replace another where so many words are shared: by one word alone, no date or time."""
+    return figures if shared > 1 else {sort: figures[sort] for sort in figures.keys() - {"day", "time", "year"}}
 
 
 def _succeeds(candidate: Candidate, new: KnownFact, fact: KnownFact) -> bool:
