@@ -144,7 +144,7 @@ _CHANGE = LazyPattern(
     r"|replac(?:ed|es|ing)|becomes?|became|renam(?:ed|es|ing)|push(?:ed|es)|postponed|delayed|resched\w+|slip(?:s|ped)|(?:put|brought|bring|get|got|set|take|took)\s(?:\w+\s){0,4}?(?:forward|back|up|down)"
     r"|extend(?:ed|s)|shortened|cut|drop(?:s|ped)|rais(?:ed|es|ing)|rose|ris(?:es|en)|reduc(?:ed|es)|lower(?:ed|s)|increas(?:ed|es|ing)|f[ae]lls?|fallen|trimmed|shaved|bumped|upped|doubled|halved"
     r"|upgrad(?:ed|ing)|migrat(?:ed|ing)|(?:went|gone|goes|go|is|are|['’]s|['’]re)\s(?:\w+\s){0,2}?(?:up|down|back)|t(?:ook|akes?|aking)\sover|picks\sup|step(?:s|ped)\s(?:down|up|in)|standing\sdown"
-    r"|left|leav(?:es|ing)|retir(?:ed|es|ing)|resign(?:ed|s)?|quit|sold|depart(?:s|ed)|gone|scaled"
+    r"|(?:is|are)\snot|left|leav(?:es|ing)|retir(?:ed|es|ing)|resign(?:ed|s)?|quit|sold|depart(?:s|ed)|gone|scaled"
     rf"|(?<!from\s)\w{{2,}}(?:ed|lt|nt|ght)\s(?:[\w'’]+\s){{0,3}}?to\s(?:the\s)?(?:{DATE}|{CLOCK}|{AMOUNT})"
     r"|cambi\w+|(?:se\s|nos\s)mud\w+|mudad\w+|traslad\w+|pas(?:a|ó|an|aron)\sal?|aplaz\w+|retras\w+|adelant\w+|sub(?:e|en|ido|ió|ieron)|baja(?:n|do|ron)?|bajó|vuelven?|vuelto|sustitu\w+|jubil\w+)\b",
     re.IGNORECASE,
