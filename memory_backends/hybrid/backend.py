@@ -39,8 +39,7 @@ from memory_backends.hybrid.candidates import (
     candidates_of,
     question_at_the_end_of,
 )
-from memory_backends.hybrid.consolidation import ConsolidationAgent
-from memory_backends.hybrid.long_turns import decision_on_the_rest
+from memory_backends.hybrid.consolidation import ConsolidationAgent, decision_on_the_rest
 from memory_backends.hybrid.planner import PlannerAgent
 from memory_backends.hybrid.recall import RecallLimits, TierResults, compose
 from memory_backends.hybrid.verbatim import CHANNEL_WORDS, VerbatimMemory, channels_kept, reranked, sentences_in

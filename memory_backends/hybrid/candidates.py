@@ -14,7 +14,6 @@ from memory_backends.hybrid.rules.corrections import (
     Revision,
     is_correction,
     revision_in,
-    value_put_right,
     value_taken_back,
 )
 from memory_backends.hybrid.rules.figures import figures_in
@@ -76,7 +75,7 @@ class Candidate(Frozen):
 
     ``content`` is ``speaker: sentence``. ``slot`` is where its ``value`` belongs (``user.name``, ``deadline``), if
     anywhere; a slot of ``several`` values keeps them all. ``taken_back`` is the value that it corrects, where it
-    names one; ``revises`` is what it says of earlier statements. ``context`` are the sentences around it.
+    names one; ``revises`` is what it says of earlier statements.
     ``certainty`` and ``impact`` are the first two factors of its significance. ``rule`` is what found it:
     a rule's name, or the model's, which then gives its ``justification``. ``news`` is how much it tells, in words
     that were not heard before, at most 1.
@@ -93,7 +92,6 @@ class Candidate(Frozen):
     is_correction: bool
     taken_back: str | None
     revises: Revision = "none"
-    context: str = ""
     sources: tuple[str, ...]
     turn_number: int
     said_at: datetime | None
@@ -151,7 +149,7 @@ class Heard:
         is_vague = candidate.rule in CLAIMS and not figures_in(said)
         if is_vague and revision_in(said) == "corrected":
             return 0.0
-        revises = candidate.is_correction or candidate.revises not in ("none", "hinted")
+        revises = candidate.is_correction or candidate.revises != "none"
         if candidate.slot is not None or (revises and not is_vague):
             return 1.0
         told = sum(1 / (1 + self._times[told]) for told in _told_in(said))
@@ -194,7 +192,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
     rules, most = (ADVICE, MOST_ADVICE) if is_advice else (RULES if to_assistant else _OF_FACTS, MOST_A_MESSAGE)
     sentences = [whole[:LONGEST_SENTENCE] for whole in sentences_read(message)]
     for place, sentence in enumerate(sentences):
-        taken_back = value_taken_back(sentence) or value_put_right(said_before)
+        taken_back = value_taken_back(sentence)
         is_short = len(sentence.split()) < SHORTEST_SENTENCE
         led_to_it = said_before[-1] if said_before else f"({asked})" if asked else ""
         content = f"{led_to_it} {sentence}" if is_short and led_to_it else sentence
@@ -202,8 +200,8 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
             content = f"{heading} {content}"
         heading = sentence if is_heading(sentence) else heading
         said_before.append(sentence)
-        corrects = is_correction(sentence) or taken_back is not None
-        before, after = sentences[max(0, place - REACH) : place], sentences[place + 1 : place + 1 + REACH]
+        corrects = is_correction(sentence)
+        before = sentences[max(0, place - REACH) : place]
         has_slot = instructs = False
         for rule, slot, value in _in_order(matches_in(sentence, who, rules), taken_back):
             if rule.slot is None and (has_slot or (is_short and content == sentence)):
@@ -215,7 +213,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
                 continue
             if rule.name == "correction" and not corrects:
                 continue
-            if rule.name == CHANGE and revision_in(sentence) in ("none", "hinted"):
+            if rule.name == CHANGE and revision_in(sentence) == "none":
                 continue
             if rule.kind == "instruction" and instructs:
                 continue
@@ -240,8 +238,7 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
                 impact=rule.impact,
                 is_correction=corrects,
                 taken_back=taken_back,
-                revises=revision_in(sentence, before, after),
-                context=" ".join((*before, *after)),
+                revises=revision_in(sentence, before),
                 sources=(message.turn_id,),
                 turn_number=message.turn_number,
                 said_at=message.said_at,

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_backends.base import Clock, Namespace, TextEmbedder
-from memory_backends.hybrid.candidates import Candidate, is_instruction
+from memory_backends.base import Clock, Message, Namespace, TextEmbedder
+from memory_backends.hybrid.candidates import LONGEST_CONTENT, Candidate, is_instruction
 from memory_backends.hybrid.known_facts import KnownFacts
 from memory_backends.hybrid.planner import PlannerAgent, staged_candidates
 from memory_backends.hybrid.rules.matching import is_of_a_kind, same_value, says_no_more
+from memory_backends.hybrid.verbatim import MOST_SENTENCES_READ
 from memory_backends.hybrid.workspace import SharedWorkspace
 from memory_backends.records import KNOWLEDGE_COLLECTION, KnowledgeDocument, PersonalMemoryState, iso_utc
 from memory_backends.resources import MemoryOptions
@@ -27,7 +28,7 @@ from memory_backends.retrieval.embedding import vectors_of
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.redis import OperatingMemory
 from memory_backends.stores.trace import MemoryTrace, PromotionDecision, SignificanceFactors
-from memory_backends.text import folded_words, numbers_in
+from memory_backends.text import folded_words, numbers_in, sentences_of
 
 PROMOTION_THRESHOLD = 0.6
 DECAY_PER_DAY = 0.1
@@ -169,9 +170,9 @@ class ConsolidationAgent:
         )
         if not known and candidate.slot is None:
             same = await self._duplicate(candidate, vector)
-        ended, rest = [replaced] if replaced is not None else [], None
+        ended = [replaced] if replaced is not None else []
         if same is None and replaced is None:
-            ended, rest = await self._ended_by(candidate, vector)
+            ended = await self._ended_by(candidate, vector)
             replaced = next(iter(ended), None)
             if candidate.slot is None and replaced is not None and _puts_right(candidate, replaced):
                 candidate = candidate.model_copy(update={"slot": replaced.slot})
@@ -185,8 +186,6 @@ class ConsolidationAgent:
         await self._write(candidate, factors, vector, id_)
         if replaced is None:
             return _decision(candidate, factors, "ADD", "it was not known", knowledge_id=id_)
-        if rest is not None:
-            await self._write_rest(replaced, rest)
         over = {"valid_to": iso_utc(candidate.said_at or self._clock()), "superseded_by": id_}
         for fact in ended:
             await self._knowledge.change_payload(KNOWLEDGE_COLLECTION, fact.id, over)
@@ -218,30 +217,13 @@ class ConsolidationAgent:
                 return fact
         return None
 
-    async def _ended_by(
-        self, candidate: Candidate, vector: NDArray[np.float32]
-    ) -> tuple[list[KnowledgeDocument], str | None]:
-        """The current facts that the candidate ends, and what else their sentence says.
-
-        It ends the fact whose slot holds what it takes back, else what it is most like.
-        """
+    async def _ended_by(self, candidate: Candidate, vector: NDArray[np.float32]) -> list[KnowledgeDocument]:
+        """The current facts that the candidate ends: the one whose slot holds what it takes back, or others."""
         if candidate.taken_back:
             for fact in await self._held(list(self._current.values())):
                 if fact.superseded_by is None and _puts_right(candidate, fact):
-                    return [fact], None
-        ended = self._facts.ended_by(candidate, vector)
-        return ([], None) if ended is None else (await self._held(ended.ids), ended.rest)
-
-    async def _write_rest(self, fact: KnowledgeDocument, rest: str) -> None:
-        """Write what else the sentence of a fact says that ends: it holds as before."""
-        id_ = self._namespace.point_id("rest", fact.id)
-        content = f"{fact.said_by}: {rest}"
-        vector = (await vectors_of(self._embedder, [content]))[0]
-        left = fact.model_copy(update={"id": id_, "content": content, "slot": None, "value": rest})
-        await self._knowledge.upsert(
-            KNOWLEDGE_COLLECTION, [Point(id=id_, vector=vector, payload=left.model_dump(mode="json"))]
-        )
-        self._facts.add_rest(id_, fact.id, rest, vector)
+                    return [fact]
+        return await self._held(self._facts.ended_by(candidate, vector))
 
     async def _merge(
         self, candidate: Candidate, factors: SignificanceFactors, known: KnowledgeDocument
@@ -343,4 +325,29 @@ def _decision(
         justification=f"{candidate.reading}, and {why}.",
         knowledge_id=knowledge_id,
         superseded_id=superseded_id,
+    )
+
+
+def decision_on_the_rest(message: Message) -> PromotionDecision | None:
+    """Return the decision to read no more than the beginning of a very long turn, such as a pasted log.
+
+    None where the turn is read to its end.
+    """
+    sentences = sentences_of(message.text)
+    unread = len(sentences) - MOST_SENTENCES_READ
+    if unread <= 0:
+        return None
+    return PromotionDecision(
+        candidate_id=f"{message.turn_number}.rest",
+        content=f"{message.label}: {sentences[MOST_SENTENCES_READ]}"[:LONGEST_CONTENT],
+        slot=None,
+        sources=(message.turn_id,),
+        factors=factors_of(0.0, 0.0, 0.0, 0),
+        score=0.0,
+        threshold=PROMOTION_THRESHOLD,
+        decision="DROP",
+        justification=(
+            f"Of the {len(sentences):,} sentences of this turn the first {MOST_SENTENCES_READ:,} were looked at,"
+            f" and the other {unread:,}, from this one on, were not. The turn is stored whole."
+        ),
     )

@@ -10,7 +10,7 @@ from signal import SIGKILL
 from typing import Any
 
 from memreplay.conversations.registry import load
-from memreplay.grading.equivalence import contains
+from memreplay.grading.match import contains
 from memreplay.llm.prompts import HISTORY_HEADING
 from memreplay.recording.reader import Recording
 from tests.cli.conftest import RunCli

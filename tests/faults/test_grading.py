@@ -18,16 +18,16 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.conversations.registry import load, shipped_datasets
 from memreplay.engine.answers import score_as_shown
 from memreplay.engine.events import QuestionAsked
-from memreplay.grading.assertion import asserted
-from memreplay.grading.equivalence import contains
 from memreplay.grading.failures import is_grading_failure
-from memreplay.grading.published import locomo_f1
-from memreplay.grading.recall import is_abstention, score_recall
+from memreplay.grading.judge import is_abstention, score_recall
+from memreplay.grading.match import contains
+from memreplay.grading.veto import asserted
 from memreplay.llm.judging import verdict_in
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import KINDS
 from memreplay.scoring.answer_key import AnswerKey, Correction
 from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.locomo_metric import locomo_f1
 from tests.faults.effort import examples
 from tests.faults.odd_replies import odd_replies, texts_about
 

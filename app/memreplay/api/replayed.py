@@ -13,7 +13,7 @@ from memreplay.engine.probes import typed_question
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import MemreplayError, UsageError
 from memreplay.grading import Outcome, Score
-from memreplay.grading.equivalence import contains
+from memreplay.grading.match import contains
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.memories import RunMemories

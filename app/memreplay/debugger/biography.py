@@ -10,7 +10,7 @@ from memory_backends.stores.trace import MemoryOperation, PatchChange, Promotion
 from memreplay.conversations.models import Conversation, Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
-from memreplay.grading.equivalence import contains
+from memreplay.grading.match import contains
 from memreplay.scoring.equal_tokens import piece_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import Item, StoredMemory

@@ -13,7 +13,7 @@ from memory_backends.base import Hit, Recall, TokenCounter
 from memory_backends.retrieval.rendering import BETWEEN_HITS, under_date
 from memreplay.conversations.models import Conversation, Question, message_of
 from memreplay.engine.events import QuestionAsked
-from memreplay.grading.equivalence import contains
+from memreplay.grading.match import contains
 from memreplay.llm.model import PromptMessage
 from memreplay.llm.prompts import context_of, with_context
 from memreplay.scoring.holding import Answerable, Piece

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memreplay.conversations.formats.test_conversation_fields import QuestionType
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.drafting.drafts import CHARACTERS_OF_A_PART, DraftedQuestion, Drop, Quote, stands_in
-from memreplay.grading.lexing import without_reasoning
+from memreplay.grading.read import without_reasoning
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompts import REASONING_TOKENS, one_line

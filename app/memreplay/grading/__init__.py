@@ -2,24 +2,29 @@
 
 A recall reply is decided in this order, and the first that holds gives ``decided_by``:
 
-1. *Read* (:mod:`.lexing`, :mod:`.quantities`, :mod:`.tokens`, :mod:`.vocabulary`): reasoning is cut off; words,
-   numbers, amounts, dates and times become tokens of one spelling, in English and Spanish.
-2. *Abstention* (:mod:`.recall`): the reply says that it was never said. Right only where that is the answer.
-3. *Yes or no* (:mod:`.denial`), where the question asks that.
-4. *Match* (:mod:`.equivalence`): where the reply has the expected answer, or all expected entities, in any
-   spelling. Nowhere is ``no_match``.
-5. *Veto* (:mod:`.assertion`), of every place that matches: it is ``denied`` or only considered (:mod:`.denial`),
-   ``superseded`` (:mod:`.superseding`), said of somebody or something else (:mod:`.subjects`, :mod:`.clauses`;
-   ``denied`` too), ``hedged``, or one of several ``candidates``. One place without a veto is enough, unless another
-   is hedged.
-6. *Composition* (:mod:`.recall`): the parts of the answer belong together as in the expected one, with no further
-   item beside them, and no value that the question calls superseded.
+1. *Read* (:mod:`.read`, :mod:`.vocabulary`): reasoning is cut off; words, numbers, amounts, dates and times become
+   tokens of one spelling, in English and Spanish.
+2. *Abstention* (:mod:`.judge`): the reply says that it was never said. Right only where that is the answer.
+3. *Yes or no* (:mod:`.veto`), where the question asks that.
+4. *Match* (:mod:`.match`): where the reply has the expected answer, or all expected entities, in any spelling.
+   Nowhere is ``no_match``.
+5. *Veto* (:mod:`.veto`), of every place that matches: it is ``denied`` or only considered, ``superseded``, of
+   somebody or something else (``denied`` too), ``hedged``, or one of several ``candidates``. One place without a
+   veto is enough, unless another is hedged.
 
-What is left is ``exact`` (the expected words occur), ``equivalent`` or ``entities``. A false accept is worse than a
-false reject: where the form of a reply leaves doubt, it is not right.
+What is left is ``exact`` (the expected words occur), ``equivalent`` or ``entities``, unless the reply also asserts
+a value that the question calls superseded. A false accept is worse than a false reject: where the form of a reply
+leaves doubt, it is not right. :mod:`.choice` reads a label first, then the text of an option, then what a sentence
+asserts by the same steps.
 
-:mod:`.choice` reads a label first, then the text of an option, then what a sentence asserts by the same steps.
-:mod:`.published` has LoCoMo's own metric.
+The rules are frozen. On replies that they were not fitted to, further rules gained next to nothing, and a judge
+(``--judge``) reads what form does not show. A change of a rule must show all of this:
+
+* it decides at least two replies that were written before it, by somebody who did not write it;
+* the agreement with each table of ``tests/unit/grading`` stays at or above the figure that its test names, and no
+  row is changed, or dropped, to get there;
+* it works in English and in Spanish, or says why one has no such form;
+* it replaces at least as many lines as it adds.
 """
 
 from __future__ import annotations

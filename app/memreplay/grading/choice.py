@@ -9,9 +9,8 @@ from typing import Literal
 from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
-from memreplay.grading.assertion import asserted
-from memreplay.grading.lexing import json_values, shortened, without_reasoning
-from memreplay.grading.superseding import CORRECTS_ITSELF
+from memreplay.grading.read import json_values, shortened, without_reasoning
+from memreplay.grading.veto import CORRECTS_ITSELF, asserted
 from memreplay.text import normalised
 
 
@@ -92,51 +91,39 @@ _ANSWER_TEXT = re.compile(
 )
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 _ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
-_SHORT_CUE = re.compile(r"\A\W*[AR]\s*:\s*(?=[0-9]\b|[A-J]\b)")
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
 _RULED_OUT = re.compile(
     r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+"
     r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, so\b|[.;\n]|\Z)"
-    r"|, not (?:(?!but\b)[^.;\n])*|, which would (?:be|have been) \W*[0-9]",
+    r"|, not (?:(?!but\b)[^.;\n])*",
     re.IGNORECASE,
 )
 _EXPLAINED = re.compile(
     r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
     re.IGNORECASE | re.DOTALL,
 )
-_LEAST_CUT = 8  # characters; a shorter beginning of an option may be a word of its own
 
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """The option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _plain_form(_DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))), choices)
+    text = _ANSWER_TAG.sub("\n", _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
+    text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
+    without = _RULED_OUT.sub(" ", text)
+    text = (
+        without if re.search(r"[0-9]", without) or any(_plain(one) in _plain(without) for one in choices) else text
+    )
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
     if from_json is not None:
         return _agree([name for value in from_json for name in _named(_digits(value, choices), choices)], choices)
-    whole = _options_with_text(text, choices) or _cut_short(text, choices)
+    whole = _options_with_text(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
     text = with_ordinals_as_labels(_digits(text, choices), choices)
     last = _after_corrections(text, choices)
     named = _concluded(last, choices) or list(_named(last, choices))
     return _agree(named or [("text", index) for index in options_said(text, choices, question)], choices)
-
-
-def _plain_form(text: str, choices: Sequence[str]) -> str:
-    """The text without tags around an answer, options that it rules out, and what explains a bare label."""
-    text = _BOXED_LETTER.sub(r"Final answer: \1\n", _SHORT_CUE.sub("Answer: ", _ANSWER_TAG.sub("\n", text)))
-    without = _RULED_OUT.sub(" ", text)
-    names_one = re.search(r"[0-9]", without) or any(_plain(choice) in _plain(without) for choice in choices)
-    return _EXPLAINED.sub(r"\1", without if names_one else text)
-
-
-def _cut_short(text: str, choices: Sequence[str]) -> list[int]:
-    """The one option that a reply begins to say, where the limit of its length ended it."""
-    plain = _plain(text)
-    begun = [index for index, choice in enumerate(choices) if _plain(choice).startswith(plain)]
-    return begun if len(plain) >= _LEAST_CUT and len(begun) == 1 else []
 
 
 def _after_corrections(text: str, choices: Sequence[str]) -> str:
@@ -328,46 +315,30 @@ _I_WOULD_SAY = re.compile(r"\bI(?:['’]d| would) (?:say|pick|choose|go (?:with|
 _CONCLUDES = re.compile(
     r"\b(?:so|therefore|thus|hence|must be|has to be|that leaves|leaves|as[ií] que|por tanto)\b", re.IGNORECASE
 )
-_REMAINING = re.compile(
-    r"\b(?:remaining|elimination|only (?:one|option) left|by exclusion|descarte|eliminaci[oó]n|la que queda)\b",
-    re.IGNORECASE,
-)
+_NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)
 _LONGEST_SAID = 60
 """Words. A longer reply discusses options more than it chooses one."""
 
 
 def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
-    """The one option that a reply asserts in a sentence of its own ("It was blue, I believe."), or leaves over."""
-    if len(text.split()) > _LONGEST_SAID:
+    """The options that a reply in words, or the sentence that concludes it, asserts ("It was blue, I believe.").
+
+    An option that is a part of another ("green" of "dark green") does not count beside it.
+    """
+    said = _I_WOULD_SAY.sub(" ", text).strip()
+    last = re.split(r"(?<=[.!?])\s+|\n", said)[-1]
+    said = last if _CONCLUDES.search(last) else said
+    if len(text.split()) > _LONGEST_SAID or _NO_CHOICE.search(said):
         return []
-    verdicts = [asserted(choice, text, question) for choice in choices]
-    denied = [index for index, (_, why) in enumerate(verdicts) if why == "denied"]
-    if _REMAINING.search(text) and len(denied) == len(choices) - 1:
-        return [index for index in range(len(choices)) if index not in denied]
-    sentences = [one for one in re.split(r"(?<=[.!?])\s+|\n", text) if one.strip()]
-    text = _I_WOULD_SAY.sub(" ", text)
-    whole = [] if _NO_CHOICE.search(text) else _asserted_in(text, choices, question)
-    if len(whole) == 1 or len(sentences) < 2 or not _CONCLUDES.search(sentences[-1]):
-        return whole
-    return [] if _NO_CHOICE.search(sentences[-1]) else _asserted_in(sentences[-1], choices, question)
-
-
-def _asserted_in(text: str, choices: Sequence[str], question: str) -> list[int]:
-    """The options that a text asserts, but for those that are a part of another ("green" of "dark green")."""
-    plain = f" {normalised(text)} "
+    plain = f" {normalised(said)} "
     given = [
         index
         for index, choice in enumerate(choices)
         if (f" {normalised(choice)} " in plain or not _NEGATED.search(choice))
-        and asserted(choice, text, question)[0]
+        and asserted(choice, said, question)[0]
     ]
-    parts = {
+    return [
         index
         for index in given
-        for other in given
-        if len(choices[index]) < len(choices[other]) and asserted(choices[index], choices[other])[0]
-    }
-    return [index for index in given if index not in parts]
-
-
-_NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)
+        if not any(index != other and asserted(choices[index], choices[other])[0] for other in given)
+    ]

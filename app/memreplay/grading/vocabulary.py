@@ -98,6 +98,7 @@ UNITS: Final[dict[str, str]] = {
         "kwh": "kwh",
         "v": "v volt volts",
         "hz": "hz hertz",
+        "x": "times veces",
     }.items()
     for spelling in spellings.split()
 }
@@ -125,30 +126,6 @@ SUBUNITS: Final[dict[tuple[str, str], float]] = {
     if MEASURES[part][0] == MEASURES[whole][0] and MEASURES[part][1] < MEASURES[whole][1]
 } | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
-
-SIDES: Final[dict[str, tuple[str, str]]] = {
-    word: (axis, side)
-    for axis, sides in {
-        "dimension": {
-            "width": "width wide breadth broad ancho ancha anchura",
-            "height": "height high tall alto alta altura estatura",
-            "length": "length longitud largo larga",
-            "depth": "depth deep profundidad profundo profunda",
-            "weight": "weight weigh heavy pesa peso pesaba",
-            "age": "age aged old edad",
-        },
-        "order": {"before": "before antes", "after": "after afterwards despues"},
-        "end": {"begin": "begin start open abre empieza", "end": "end finish close shut cierra termina acaba"},
-        "travel": {
-            "out": "leave depart fly departure sale",
-            "back": "return back arrive arrival home vuelve llega",
-        },
-        "rank": {"least": "least lowest minimum cheapest youngest", "most": "most highest maximum dearest oldest"},
-    }.items()
-    for side, words in sides.items()
-    for word in words.split()
-}
-"""Word that says what a figure is about → the axis, and the side of it: the height is not the width."""
 
 _CONVERSE_PAIRS: Final = tuple(
     pair.split("/")
@@ -200,3 +177,10 @@ STOP_WORDS: Final = frozenset(
     " es son fue"
     " era su sus mi tu lo le se as around about approximately roughly very just named called one ones".split()
 )
+
+FORMS_A_QUESTION: Final = frozenset(
+    "what which who whom whose when where why how many much often long do does did have has had am can could will"
+    " would should me my mine us que cual cuales quien quienes cuando donde como cuanto cuanta cuantos cuantas ha"
+    " han he hay now ahora currently there per".split()
+)
+"""Words that form any question, and say nothing of what it is about."""

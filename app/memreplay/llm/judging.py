@@ -19,7 +19,7 @@ from typing import Final, Literal
 from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading.failures import GradingError, grading_one_answer, is_grading_failure
-from memreplay.grading.lexing import shortened, without_reasoning
+from memreplay.grading.read import shortened, without_reasoning
 from memreplay.llm import RubricChoice
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply

@@ -14,7 +14,7 @@ from typing import Final
 from memreplay.conversations.models import Question, QuestionKind
 from memreplay.grading import Score
 from memreplay.grading.choice import score_choice
-from memreplay.grading.recall import score_recall, score_without_answer
+from memreplay.grading.judge import score_recall, score_without_answer
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, PromptMessage
 

@@ -33,7 +33,7 @@ from memreplay.conversations.validation_errors import (
 )
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Outcome, Score
-from memreplay.grading.recall import score_recall
+from memreplay.grading.judge import score_recall
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import turns_in_prompt
 from memreplay.text import normalised

@@ -21,10 +21,10 @@ from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
-from memreplay.grading.assertion import asserted
-from memreplay.grading.equivalence import contains
 from memreplay.grading.failures import GradingError, grading_one_answer
-from memreplay.grading.recall import is_abstention
+from memreplay.grading.judge import is_abstention
+from memreplay.grading.match import contains
+from memreplay.grading.veto import asserted
 from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory

@@ -20,11 +20,10 @@ from typing import NamedTuple
 
 from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
-from memreplay.grading.assertion import asserted
-from memreplay.grading.equivalence import contains, has_the_letters_of, may_say_a_part_of
-from memreplay.grading.lexing import Token
-from memreplay.grading.tokens import content_of, same_token, stem_keys, tokens_of
-from memreplay.grading.vocabulary import IRREGULAR_PASTS
+from memreplay.grading.match import contains, has_the_letters_of, may_say_a_part_of
+from memreplay.grading.read import Token, content_of, same_token, stem_keys, tokens_of
+from memreplay.grading.veto import asserted
+from memreplay.grading.vocabulary import FORMS_A_QUESTION, IRREGULAR_PASTS
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -36,13 +35,6 @@ _UNSPECIFIC = frozenset(
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
-
-
-_FORMS_A_QUESTION = frozenset(
-    "what which who whom whose when where why how many much often long did do does has have had am can could will"
-    " would should me mine us que cual cuales quien quienes cuando donde como cuanto cuanta cuantos cuantas ha han"
-    " he hay tengo tiene esta".split()
-)
 
 
 _Word = str | tuple[int, str]
@@ -281,7 +273,7 @@ class Answerable:
             key
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
-            and token.text not in _FORMS_A_QUESTION
+            and token.text not in FORMS_A_QUESTION
             and not any(same_token(one, token) for one in known)
             for key in stem_keys(token) | {token.text}
         )

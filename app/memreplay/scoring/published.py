@@ -8,8 +8,8 @@ from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.formats.longmemeval import ABSTENTION_SUFFIX
 from memreplay.conversations.models import Frozen
 from memreplay.grading.failures import is_grading_failure
-from memreplay.grading.published import locomo_f1
 from memreplay.scoring.groups import Group, group_of
+from memreplay.scoring.locomo_metric import locomo_f1
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.statistics import mean
 
@@ -32,7 +32,7 @@ class LocomoCategory(Frozen):
 
 
 class LocomoF1(Frozen):
-    """LoCoMo's own F1 (:func:`memreplay.grading.published.locomo_f1`), computed from the replies.
+    """LoCoMo's own F1 (:func:`memreplay.scoring.locomo_metric.locomo_f1`), computed from the replies.
 
     ``by_category`` is named as in LoCoMo's paper. Errors are left out; a refusal counts 0.
     """

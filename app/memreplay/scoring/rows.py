@@ -22,7 +22,7 @@ from memreplay.engine.events import (
 )
 from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.grading.failures import GradingError, grading_one_answer
-from memreplay.grading.recall import is_abstention
+from memreplay.grading.judge import is_abstention
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Verdict, read_again
 from memreplay.llm.model import Reply

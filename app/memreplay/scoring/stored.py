@@ -31,7 +31,7 @@ from memory_backends.stores.trace import (
 )
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
-from memreplay.grading.tokens import content_of, same_token, tokens_of
+from memreplay.grading.read import content_of, same_token, tokens_of
 from memreplay.scoring.holding import Piece
 from memreplay.text import normalised
 from memreplay.timeline.fold import MISSING, patched, pointer_of

@@ -11,7 +11,7 @@ from typing import Protocol
 from memory_backends.controls import CLOSED_BOOK, CONTROLS, ORACLE
 from memreplay.conversations.models import Question
 from memreplay.grading import Score
-from memreplay.grading.recall import is_abstention
+from memreplay.grading.judge import is_abstention
 from memreplay.scoring.counterfactuals import (
     CURES,
     STEP_MEANINGS,

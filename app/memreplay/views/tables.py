@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeVar
 
 from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES, Category
-from memreplay.grading.published import ADVERSARIAL_REPLIES
 from memreplay.numbers import UNKNOWN, dollars, interval, number, share, share_of
 from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.agreement import RATERS, Agreement, JudgeResults, Rater
@@ -15,6 +14,7 @@ from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.counterfactuals import CURE_MEANINGS, STEP_MEANINGS, Repairs, WhatIfResults
 from memreplay.scoring.equal_tokens import HEADLINE_TOKENS, TOKEN_BUDGETS
 from memreplay.scoring.groups import Group
+from memreplay.scoring.locomo_metric import ADVERSARIAL_REPLIES
 from memreplay.scoring.points import TestGroup, TestResults
 from memreplay.scoring.published import LONGMEMEVAL_TYPES, LocomoCategory, LocomoF1
 from memreplay.scoring.question_row import QuestionRow

@@ -19,18 +19,6 @@ from memory_backends.hybrid.rules.pattern import (
     clean_value,
 )
 
-_MARKER = LazyPattern(
-    r"\b(?:actually|in\sfact|in\sthe\send|after\sall|correction|scratch\sthat|strike\sthat|I\smeant|I\smisspoke|I\smisread"
-    r"|make\sthat|I\swas\swrong|(?:my|by)\smistake|no\slonger|not\sany\s?more|any\s?more|ignore\s(?:the|that|what)|forget\s(?:the|that|what)"
-    r"|changed?\s(?:my\smind|to|from)|instead|ha(?:s|ve)\smoved|(?:is|are|it['’]s|they['’]re)\snow|back\sto|turn(?:s|ed)\sout"
-    r"|postponed|cancel(?:l)?ed|(?:put|pushed|brought|moved)\s(?:it\s)?(?:back|off|forward|to)|went\s(?:up|down)|(?:is|are)\snot"
-    r"|wrong|I\ssaid|put\s\w+(?:\s\w+){0,3}\sright|update|new\s(?:date|time|price|plan|number|figure|total)"
-    r"|en\srealidad|me\s(?:he\s)?equivo[cq]\w+|perdón|perdona|corrijo|corrección|mejor\sdicho|ya\sno|quería\sdecir|de\sverdad"
-    r"|rectifico|al\sfinal|ha(?:n)?\scambiado|en\svez\sde|en\slugar\sde|resulta\sque|ahora\s(?:es|son|va|dice|resulta)|olvida"
-    r"|te\s(?:he\s)?dij?e?(?:cho)?\smal|se\s(?:retrasa|aplaza|adelanta)|ha\s(?:subido|bajado)|no\s(?:es|era|eran|son|fue|fueron))\b"
-    r"|^(?:no|wait|sorry|espera)\b[,:.—–-]",
-    re.IGNORECASE,
-)
 _ARTICLE = (
     r"(?:(?:the|on|at|a|an|in|for|to|by|with|from|my|our|his|her|their|that|called"
     r"|el|la|los|las|en|de|a|al|con|para|mi|su|es|era|eran|son|fue|fueron|sean|un|una|unos|unas)\s)*"
@@ -70,11 +58,6 @@ _CONTRASTED = (
     LazyPattern(
         rf"\b(?i:instead\sof|in\splace\sof|rather\sthan|en\svez\sde|en\slugar\sde)\s(?!(?:that|this|it|them)\b){_OLD_WORDS}"
     ),
-    LazyPattern(rf"\b[Nn]o\s(?:se\s|me\s|nos\s)?(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,60}}?\b(?P=verb)\s"),
-    LazyPattern(
-        rf"(?:n['’]t|\bnot|\bnever)\s(?P<verb>\w{{3,}})\s{_OLD}[^.!?\n]{{0,30}}?(?:,|;|\sbut|\s[–—-])\s"
-        rf"(?:it|she|he|they|we|I|but)\b[^.!?\n]{{0,20}}?\b(?P=verb)"
-    ),
 )
 """A precise value beside the one that holds ("X, not Y", "no es Y"), or denied with the verb that is said of X."""
 
@@ -85,15 +68,7 @@ RETRACTED = (
         r"(?:^|[,.;:–—]\s|\b(?:so|please|just|and|but|pero|y)\s)(?i:forget|ignore|scratch|never\smind|olvida)"
         rf"\s(?!(?:it|that|what|me|you|about|to|lo)\b){_TO_FORGET}"
     ),
-    LazyPattern(
-        r"\b(?i:forget|ignore|scratch|scrap|drop|never\smind|olvida|olvídate\sde)\s(?:(?:it|that|this|what\sI\ssaid|lo)\s)?"
-        rf"(?:about|de)\s{_TO_FORGET}"
-    ),
     LazyPattern(rf"(?:n['’]t|\bnot|\bcannot|\bnever)\s{_WITHIN}\b{_OLD}\s(?:any\s?more|any\slonger|now)\b"),
-    LazyPattern(
-        rf"\b(?:I|[Ww]e){_HAVE}(?:quit|gave\sup|given\sup|g(?:one|rown)\s(?:off|out\sof)|went\soff|ditched|stopped(?=\s\w+ing\b))\s(?:the\s|my\s|our\s)?"
-        rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
-    ),
     LazyPattern(rf"\b(?:I|[Ww]e){_HAVE}(?:quit|left)\s(?P<value>{PROPER}){_STOPS}"),
     LazyPattern(
         rf"\b(?:[Ii]|[Ww]e|[Hh]e|[Ss]he|[Tt]hey|[a-z]+|{PROPER}){_HAVE}(?:sold(?!\son\b)|binned|ditched|dropped|scrapped|cancelled|gone\soff|got\srid\sof|gotten\srid\sof|threw\sout|gave\saway"
@@ -104,22 +79,11 @@ RETRACTED = (
         r"|signed\soff|moved\s(?:out|away|on)|passed\saway|died|been\sadopted|adopted|se\s(?:ha\sido|fue|jubila|jubiló|marcha|marchó|ha\sjubilado|ha\smarchado))\b"
     ),
     LazyPattern(
-        rf"\b(?:no\smore|adiós\sa(?:l)?|se\sacabó\s(?:el|la|lo\sde))\s{_OLD}(?:\s(?:for\s(?:me|us)))?{_CLAUSE_ENDS}"
-    ),
-    LazyPattern(
         rf"\b(?:[Vv]endí|[Vv]endimos|(?:he|hemos)\svendido|[Dd]ejé|[Dd]ejamos|[Tt]iré|[Cc]ambié)\s{_ARTICLE}(?P<value>{_PRECISE}|{_WORDS}){_STOPS}"
-    ),
-    LazyPattern(
-        rf"\b(?i:(?:he\s|hemos\s|ha\s)?(?:dejado|dejé|dejamos)\s(?:de\s)?){_ARTICLE}"
-        rf"(?P<value>{PROPER}|{_WORDS}){_STOPS}"
     ),
     LazyPattern(
         r"\b(?:[Tt]he|[Mm]y|[Oo]ur|[Tt]hat)\s(?P<value>[\w’'-]+(?:\s[\w’'-]+){0,2}?)"
         rf"\s(?:is|was|has\sbeen|got|['’]s(?:\sbeen)?)\s(?:now\s)?{_CALLED_OFF}"
-    ),
-    LazyPattern(
-        r"\b[Ss]e\sha\s(?:cancelado|suspendido|anulado|aplazado)\s(?:el|la|los|las|mi|nuestr[oa])\s"
-        r"(?P<value>[\w-]+(?:\s(?:de\s)?[\w-]+)?)"
     ),
 )
 """What has stopped being so: "I no longer work at Y", "we don't meet at Y any more", "the Y trip is off"."""
@@ -146,15 +110,6 @@ _TAKING_BACK = (*_CONTRASTED, *RETRACTED, *_EXCHANGED)
 _NOBODY = LazyPattern(r"\b(?:nobody|no\sone|nothing|none|nadie|nada)\b[^.;]{0,40},\s(?:not|ni|no)\b", re.IGNORECASE)
 """A list of what is meant by nobody or nothing denies, and takes nothing back."""
 
-_RETRACTION = LazyPattern(
-    r"\b(?:scratch\sthat|strike\sthat|I\smisspoke|I\swas\swrong|my\smistake|ignore\s(?:the|that|what)|forget\swhat"
-    r"|me\sequivoqué|me\she\sequivocado|corrijo|rectifico|olvida\slo)\b",
-    re.IGNORECASE,
-)
-_BELONGS_ELSEWHERE = LazyPattern(rf"^(?P<value>{PROPER})\s(?:is|was|are|were|es|era|son|eran)\s")
-_DENIED_ALONE = LazyPattern(
-    rf"^[Nn]ot?\s{_ARTICLE}(?P<value>(?!sure\b|yet\b|bad\b|really\b|sé\b)\w+(?:\s\w+)?)[.!]$"
-)
 _NO_VALUE = frozenset(
     "sure yet now really only just always even quite so too that this it much yes no what why the a i we you he she"
     " they one more all any thanks worries bad good well problem idea way wonder doubt"
@@ -163,9 +118,9 @@ _NO_VALUE = frozenset(
 """Words that a denial may be followed by and that are no value."""
 
 
-Revision = Literal["none", "hinted", "changed", "dropped", "corrected"]
-"""What is said of earlier statements: nothing; that they may no longer hold, or do not; that something is given up;
-that they were wrong."""
+Revision = Literal["none", "changed", "dropped", "corrected"]
+"""What is said of earlier statements: nothing, that they hold no longer, that something is given up, or that they
+were wrong."""
 
 _WHEN = (
     r"(?:next\s|last\s|the\s|el\s|la\s)?"
@@ -189,7 +144,7 @@ _CHANGE = LazyPattern(
     r"|replac(?:ed|es|ing)|becomes?|became|renam(?:ed|es|ing)|push(?:ed|es)|postponed|delayed|resched\w+|slip(?:s|ped)|(?:put|brought|bring|get|got|set|take|took)\s(?:\w+\s){0,4}?(?:forward|back|up|down)"
     r"|extend(?:ed|s)|shortened|cut|drop(?:s|ped)|rais(?:ed|es|ing)|rose|ris(?:es|en)|reduc(?:ed|es)|lower(?:ed|s)|increas(?:ed|es|ing)|f[ae]lls?|fallen|trimmed|shaved|bumped|upped|doubled|halved"
     r"|upgrad(?:ed|ing)|migrat(?:ed|ing)|(?:went|gone|goes|go|is|are|['’]s|['’]re)\s(?:\w+\s){0,2}?(?:up|down|back)|t(?:ook|akes?|aking)\sover|picks\sup|step(?:s|ped)\s(?:down|up|in)|standing\sdown"
-    r"|left|leav(?:es|ing)|retir(?:ed|es|ing)|resign(?:ed|s)?|quit|sold|depart(?:s|ed)|gone|scaled"
+    r"|(?:is|are)\snot|left|leav(?:es|ing)|retir(?:ed|es|ing)|resign(?:ed|s)?|quit|sold|depart(?:s|ed)|gone|scaled"
     rf"|(?<!from\s)\w{{2,}}(?:ed|lt|nt|ght)\s(?:[\w'’]+\s){{0,3}}?to\s(?:the\s)?(?:{DATE}|{CLOCK}|{AMOUNT})"
     r"|cambi\w+|(?:se\s|nos\s)mud\w+|mudad\w+|traslad\w+|pas(?:a|ó|an|aron)\sal?|aplaz\w+|retras\w+|adelant\w+|sub(?:e|en|ido|ió|ieron)|baja(?:n|do|ron)?|bajó|vuelven?|vuelto|sustitu\w+|jubil\w+)\b",
     re.IGNORECASE,
@@ -204,24 +159,14 @@ DROPPED = (
 """A plan or a thing that is given up, with nothing in its place."""
 _DROPPED = LazyPattern(DROPPED, re.IGNORECASE)
 
-_HINT = LazyPattern(
-    r"\b(?:so|makes|hence|therefore|same|unchanged|stays?|remains?|still|new|different|another|así\sque|o\ssea\sque|misma?|igual|sigue|nuev[oa]s?|otr[oa])\b",
-    re.IGNORECASE,
-)
-"""A consequence, what remains as it was, or another of a kind: a value beside it may have changed."""
-
 REACH = 2
-"""Sentences of a message, before and after, within which what one says of earlier statements bears on another."""
+"""Sentences of a message, before it, within which what one says of earlier statements bears on another."""
 
 
-def revision_in(sentence: str, before: Sequence[str] = (), after: Sequence[str] = ()) -> Revision:
-    """What a sentence says of earlier statements, by its own words or by those of the sentences around it."""
+def revision_in(sentence: str, before: Sequence[str] = ()) -> Revision:
+    """Return what a sentence says of earlier statements, by its own words or those of the sentences before it."""
     own = _revision_by(sentence)
-    if own in ("none", "hinted") and any(_revision_by(other) == "corrected" for other in before):
-        return "corrected"
-    if own == "none" and any(_revision_by(other) not in ("none", "hinted") for other in (*before, *after)):
-        return "hinted"
-    return own
+    return "corrected" if own == "none" and "corrected" in map(_revision_by, before) else own
 
 
 @lru_cache(maxsize=256)
@@ -230,14 +175,12 @@ def _revision_by(sentence: str) -> Revision:
         return "corrected"
     if _DROPPED.search(sentence):
         return "dropped"
-    if _CHANGE.search(sentence):
-        return "changed"
-    return "hinted" if _HINT.search(sentence) else "none"
+    return "changed" if _CHANGE.search(sentence) else "none"
 
 
 def is_correction(sentence: str) -> bool:
     """Whether the sentence takes back something that was said before."""
-    return bool(_MARKER.search(sentence) or value_taken_back(sentence))
+    return _revision_by(sentence) != "none" or value_taken_back(sentence) is not None
 
 
 _BREAKS_OFF = LazyPattern(r"\s(?:on|in|at|to|of|for|with|from|by|into|en|de|a|con|por|para)$", re.IGNORECASE)
@@ -246,7 +189,7 @@ _BREAKS_OFF = LazyPattern(r"\s(?:on|in|at|to|of|for|with|from|by|into|en|de|a|co
 
 @lru_cache(maxsize=256)
 def value_taken_back(sentence: str) -> str | None:
-    """The value that the sentence says is wrong (``eleven`` of "fourteen, not eleven"), if it names one."""
+    """Return the value that the sentence says is wrong (``eleven`` of "fourteen, not eleven"), if it names one."""
     if _NOBODY.search(sentence):
         return None
     for pattern in _TAKING_BACK:
@@ -255,18 +198,3 @@ def value_taken_back(sentence: str) -> str | None:
             if value and value.casefold() not in _NO_VALUE and not _BREAKS_OFF.search(value):
                 return value
     return None
-
-
-def value_put_right(before: Sequence[str]) -> str | None:
-    """The value that a message puts right after taking something back, told from the sentences before this one.
-
-    ``Ignore that. Ana is only the deputy. Bea signs.``: at the last sentence it is ``Ana``. ``Not the red one. It
-    was the blue one.``: at the last it is ``red one``.
-    """
-    denied = _DENIED_ALONE.match(before[-1]) if before else None
-    if denied:
-        return clean_value(denied["value"])
-    if not before or not any(_RETRACTION.search(sentence) for sentence in before[:-1]):
-        return None
-    found = _BELONGS_ELSEWHERE.match(before[-1])
-    return clean_value(found["value"]) if found else None

@@ -133,44 +133,19 @@ def _name(match: re.Match[str]) -> Value:
     return frozenset() if begins and " " not in match[0] else frozenset(words)
 
 
-COUNTED = "counted"
-"""The family of money and of numbers of something."""
-
-
-def family_of(sort: str) -> str:
-    """The sort, but one for all that is counted: a number of nobody knows what may stand in its place."""
-    return COUNTED if sort == "money" or sort.startswith("number of ") else sort
-
-
-def replaceable(new: Figures, old: Figures) -> int:
-    """How surely a value of one statement may take the place of one of another: 0 (none may) to 3.
-
-    An amount of the same thing is surer than a day, a time or a number of nobody knows what, and these than a name.
+def may_replace(new: Figures, old: Figures) -> bool:
+    """Whether a value of one statement may take the place of one of another: of the same sort, and not of quite
+    another size. A name may not: any sentence has one.
     """
-    shared = {sort for sort in new.keys() & old.keys() if _differ(new[sort], old[sort])}
-    if "money" in shared or any(sort.startswith("number of ") for sort in shared):
-        return 3
-    if shared - {"name"} or _loosely(new, old) or _loosely(old, new):
-        return 2
-    return 1 if shared else 0
-
-
-def _loosely(one: Figures, other: Figures) -> bool:
-    """Whether a number of nobody knows what stands beside one of something."""
-    counted = [value for sort, values in other.items() if family_of(sort) == COUNTED for value in values]
-    return _differ(one.get("number", frozenset()), frozenset(counted))
-
-
-def _differ(new: frozenset[Value], old: frozenset[Value]) -> bool:
-    """Whether a value says another than those of the older statement, and not of quite another size."""
     return any(
-        all(not value <= other and not other <= value for other in old)
-        and any(_compare(value, other) for other in old)
-        for value in new
+        all(not value <= other and not other <= value for other in old[sort])
+        and any(_are_of_one_size(value, other) for other in old[sort])
+        for sort in (new.keys() & old.keys()) - {"name"}
+        for value in new[sort]
     )
 
 
-def _compare(new: Value, old: Value) -> bool:
+def _are_of_one_size(new: Value, old: Value) -> bool:
     one, other = _size(new), _size(old)
     return one is None or other is None or max(one, other) <= MOST_TIMES * min(one, other)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memreplay.grading.recall import is_abstention
+from memreplay.grading.judge import is_abstention
 from memreplay.llm.prompts import NOT_SAID
 
 SAYS_SO = [
@@ -79,14 +78,12 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize("reply", SAYS_SO)
-def test_an_abstention_is_recognised(reply: str) -> None:
-    assert is_abstention(reply)
+def test_an_abstention_is_recognised() -> None:
+    assert [reply for reply in SAYS_SO if not is_abstention(reply)] == []
 
 
-@pytest.mark.parametrize("reply", ANSWERS)
-def test_an_answer_is_not_an_abstention(reply: str) -> None:
-    assert not is_abstention(reply)
+def test_an_answer_is_not_an_abstention() -> None:
+    assert [reply for reply in ANSWERS if is_abstention(reply)] == []
 
 
 @given(st.text(max_size=300))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Literal
 
 import pytest
 
@@ -23,69 +22,69 @@ CHOICES = (
     "No",
 )
 
-CHOSEN: list[tuple[str, int, Literal["label", "text"]]] = [
-    ("I'd pick 3", 3, "label"),
-    ("I'd pick 3.", 3, "label"),
-    ("I would pick option 3.", 3, "label"),
-    ("I pick number 3", 3, "label"),
-    ("My pick is 3.", 3, "label"),
-    ("I choose 3", 3, "label"),
-    ("I'll go with 3.", 3, "label"),
-    ("I'm going with **3**", 3, "label"),
-    ("I would select 3 because they said so.", 3, "label"),
-    ("I'd say 3.", 3, "label"),
-    ("Let's opt for option 3.", 3, "label"),
-    ("My choice: 3", 3, "label"),
-    ("Therefore, 3.", 3, "label"),
-    ("Therefore the answer must be 3.", 3, "label"),
-    ("Elijo la 3.", 3, "label"),
-    ("Me quedo con la 3", 3, "label"),
-    ("Por lo tanto, la respuesta es la 3.", 3, "label"),
-    ("Yo escojo la opción 3.", 3, "label"),
-    ("three", 3, "label"),
-    ("Three.", 3, "label"),
-    ("**Three**", 3, "label"),
-    ("Option three", 3, "label"),
-    ("Answer: three", 3, "label"),
-    ("I'd pick three.", 3, "label"),
-    ("The answer is option three.", 3, "label"),
-    ("tres", 3, "label"),
-    ("La respuesta es la tres.", 3, "label"),
-    ("zero", 0, "label"),
-    ("D", 3, "label"),
-    ("(D)", 3, "label"),
-    ("**D**", 3, "label"),
-    ("D.", 3, "label"),
-    ("d", 3, "label"),
-    ("Answer: D", 3, "label"),
-    ("Answer: (D)", 3, "label"),
-    ("The answer is D.", 3, "label"),
-    ("Option D", 3, "label"),
-    ("Option J.", 9, "label"),
-    ("I'd pick D.", 3, "label"),
-    ("La respuesta es D", 3, "label"),
-    ("D) 4 years", 3, "label"),
-    ("D. 4 years", 3, "label"),
-    ("Final answer: B", 1, "label"),
-    ('{"choice": {"index": 3}}', 3, "label"),
-    ('{"answer": {"choice": {"index": 3, "text": "4 years"}}}', 3, "label"),
-    ('{"answer": [3]}', 3, "label"),
-    ('{"answer": "D"}', 3, "label"),
-    ('{"answer": "three"}', 3, "label"),
-    ('{"choice": {"option": "Norway"}}', 1, "text"),
-    ("I'd pick Norway.", 1, "text"),
-    ("She likes fjords, so the answer is Norway.", 1, "text"),
-    ("Final answer: **Norway**", 1, "text"),
-    ("She spoke of fjords. The best choice is Norway.", 1, "text"),
-    ("Option 0 is Sweden and option 1 is Norway. She has been there for long.\n\nFinal answer: 3", 3, "label"),
-    ("Let me see.\n1. Norway: never mentioned.\n2. 7 May 2023: a date.\nSo the answer is 3.", 3, "label"),
-    ("Option 1 seems plausible. Option 3 fits better. I'd pick 3.", 3, "label"),
-    ("Step 1: read it.\nStep 2: compare.\nAnswer: 3", 3, "label"),
-    ("At first I thought the answer is 1. Final answer: 3", 3, "label"),
-    ("Answer: 3\n\nExplanation: option 1 would be Norway, which nobody mentions.", 3, "label"),
-    ("I considered 0, 1 and 6.\nMy final answer is 3.", 3, "label"),
-    ("La opción 1 no encaja.\nRespuesta final: 3", 3, "label"),
-    ("Reasoning about it, $\\boxed{3}$", 3, "label"),
+CHOSEN = [
+    ("I'd pick 3", 3),
+    ("I'd pick 3.", 3),
+    ("I would pick option 3.", 3),
+    ("I pick number 3", 3),
+    ("My pick is 3.", 3),
+    ("I choose 3", 3),
+    ("I'll go with 3.", 3),
+    ("I'm going with **3**", 3),
+    ("I would select 3 because they said so.", 3),
+    ("I'd say 3.", 3),
+    ("Let's opt for option 3.", 3),
+    ("My choice: 3", 3),
+    ("Therefore, 3.", 3),
+    ("Therefore the answer must be 3.", 3),
+    ("Elijo la 3.", 3),
+    ("Me quedo con la 3", 3),
+    ("Por lo tanto, la respuesta es la 3.", 3),
+    ("Yo escojo la opción 3.", 3),
+    ("three", 3),
+    ("Three.", 3),
+    ("**Three**", 3),
+    ("Option three", 3),
+    ("Answer: three", 3),
+    ("I'd pick three.", 3),
+    ("The answer is option three.", 3),
+    ("tres", 3),
+    ("La respuesta es la tres.", 3),
+    ("zero", 0),
+    ("D", 3),
+    ("(D)", 3),
+    ("**D**", 3),
+    ("D.", 3),
+    ("d", 3),
+    ("Answer: D", 3),
+    ("Answer: (D)", 3),
+    ("The answer is D.", 3),
+    ("Option D", 3),
+    ("Option J.", 9),
+    ("I'd pick D.", 3),
+    ("La respuesta es D", 3),
+    ("D) 4 years", 3),
+    ("D. 4 years", 3),
+    ("Final answer: B", 1),
+    ('{"choice": {"index": 3}}', 3),
+    ('{"answer": {"choice": {"index": 3, "text": "4 years"}}}', 3),
+    ('{"answer": [3]}', 3),
+    ('{"answer": "D"}', 3),
+    ('{"answer": "three"}', 3),
+    ('{"choice": {"option": "Norway"}}', 1),
+    ("I'd pick Norway.", 1),
+    ("She likes fjords, so the answer is Norway.", 1),
+    ("Final answer: **Norway**", 1),
+    ("She spoke of fjords. The best choice is Norway.", 1),
+    ("Option 0 is Sweden and option 1 is Norway. She has been there for long.\n\nFinal answer: 3", 3),
+    ("Let me see.\n1. Norway: never mentioned.\n2. 7 May 2023: a date.\nSo the answer is 3.", 3),
+    ("Option 1 seems plausible. Option 3 fits better. I'd pick 3.", 3),
+    ("Step 1: read it.\nStep 2: compare.\nAnswer: 3", 3),
+    ("At first I thought the answer is 1. Final answer: 3", 3),
+    ("Answer: 3\n\nExplanation: option 1 would be Norway, which nobody mentions.", 3),
+    ("I considered 0, 1 and 6.\nMy final answer is 3.", 3),
+    ("La opción 1 no encaja.\nRespuesta final: 3", 3),
+    ("Reasoning about it, $\\boxed{3}$", 3),
 ]
 
 UNDECIDED = [
@@ -123,16 +122,14 @@ UNDECIDED = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "index", "decided_by"), CHOSEN)
-def test_a_choice_in_words_is_read(reply: str, index: int, decided_by: str) -> None:
-    parsed = parse_choice(reply, CHOICES)
-    assert (parsed.index, parsed.decided_by) == (index, decided_by)
+def test_a_choice_in_words_is_read() -> None:
+    read = [(reply, index, parse_choice(reply, CHOICES).index) for reply, index in CHOSEN]
+    assert [row for row in read if row[1] != row[2]] == []
 
 
-@pytest.mark.parametrize("reply", UNDECIDED)
-def test_an_undecided_reply_is_unparsed(reply: str) -> None:
-    parsed = parse_choice(reply, CHOICES)
-    assert (parsed.index, parsed.decided_by) == (None, None)
+def test_an_undecided_reply_is_unparsed() -> None:
+    read = [(reply, parse_choice(reply, CHOICES)) for reply in UNDECIDED]
+    assert [row for row in read if (row[1].index, row[1].decided_by) != (None, None)] == []
 
 
 def test_an_option_that_is_a_number_word_or_a_letter_is_named_by_its_text() -> None:

@@ -9,8 +9,8 @@ import pytest
 from memreplay.conversations.models import Question
 from memreplay.grading import Outcome
 from memreplay.grading.choice import parse_choice
-from memreplay.grading.published import locomo_f1
-from memreplay.grading.recall import score_recall
+from memreplay.grading.judge import score_recall
+from memreplay.scoring.locomo_metric import locomo_f1
 
 
 def outcome(expected: str, reply: str, question: str = "How did she feel?", **more: tuple[str, ...]) -> Outcome:
@@ -49,10 +49,10 @@ def test_an_answer_may_begin_with_a_joint(expected: str, reply: str) -> None:
         "two million" * 300,
     ],
 )
-@pytest.mark.parametrize("expected", ["6:40", "three dozen", "£14", "9 km", "12", "7 pm"])
-def test_a_number_of_any_form_and_size_is_read(expected: str, reply: str) -> None:
-    assert outcome(expected, reply) == "wrong"
-    assert outcome(expected, f"{reply}\n{reply}") == "wrong"
+def test_a_number_of_any_form_and_size_is_read(reply: str) -> None:
+    for expected in ("6:40", "three dozen", "£14", "9 km", "12", "7 pm"):
+        assert outcome(expected, reply) == "wrong"
+        assert outcome(expected, f"{reply}\n{reply}") == "wrong"
 
 
 @pytest.mark.parametrize(

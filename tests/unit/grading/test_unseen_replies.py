@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import pytest
 
 from memreplay.grading.choice import parse_choice
-from memreplay.grading.recall import score_recall
+from memreplay.grading.judge import score_recall
 from tests.unit.grading.adversarial_replies import CHOICES, IN_CONTEXT, OF_ALL_KINDS, OPTIONS, WEAK_KINDS
 from tests.unit.grading.fresh_replies import EVERY_CLASS, OF_OTHERS
 from tests.unit.grading.fresh_replies import Recall as Fresh
@@ -65,10 +65,10 @@ def test_no_choice_is_read_that_the_reply_does_not_make(options: Sequence[str], 
 @pytest.mark.parametrize(
     ("cases", "count", "least"),
     [
-        (EVERY_CLASS, 205, 196),
+        (EVERY_CLASS, 205, 198),
         (OF_OTHERS, 32, 29),
-        (WEAK_KINDS, 175, 167),
-        (IN_CONTEXT, 80, 74),
+        (WEAK_KINDS, 175, 162),
+        (IN_CONTEXT, 80, 75),
         (OF_ALL_KINDS, 65, 63),
     ],
     ids=["every class", "of others", "weak kinds", "in context", "of all kinds"],

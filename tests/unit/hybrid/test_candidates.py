@@ -314,16 +314,6 @@ def test_an_assistant_says_nothing_of_itself_worth_keeping():
     assert said("Don't say a word. I prefer the second of them.", "AI", "assistant") == ()
 
 
-def test_what_is_put_right_after_taking_something_back_names_the_wrong_value():
-    said_so = "Ignore that, I was tired. Redpanda is only on my laptop. Production has run Pulsar for a year."
-    assert [(c.value, c.taken_back, c.is_correction) for c in said(said_so) if c.value == "Pulsar"] == [
-        ("Pulsar", "Redpanda", True)
-    ]
-    assert [
-        c.taken_back for c in said(said_so.replace("Ignore that, I was tired. ", "")) if c.value == "Pulsar"
-    ] == [None]
-
-
 @pytest.mark.parametrize(
     ("sentence", "filled"),
     [

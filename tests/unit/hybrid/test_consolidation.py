@@ -151,13 +151,9 @@ async def test_the_agents_account_for_what_they_do(hybrid):
     assert ("consolidate", namespace("hybrid").agent_id("consolidation")) in by_phase
 
 
-PUT_RIGHT = "Ignore that, I was tired. Redpanda is only on my laptop. Production has run Pulsar for a year."
-
-
-@pytest.mark.parametrize("correction", [PUT_RIGHT, "It has always been Pulsar in production, not Redpanda."])
-async def test_a_value_taken_back_without_its_slot_is_corrected_where_it_stands(hybrid, correction):
+async def test_a_value_taken_back_without_its_slot_is_corrected_where_it_stands(hybrid):
     first, *_ = await tell(hybrid, "The broker is Redpanda.")
-    decisions = await tell(hybrid, correction, first=2)
+    decisions = await tell(hybrid, "It has always been Pulsar in production, not Redpanda.", first=2)
     (update,) = [decision for decision in decisions if decision.decision == "UPDATE"]
     assert update.superseded_id == first.knowledge_id
     held = await knowledge(hybrid)
@@ -218,15 +214,6 @@ async def test_a_newer_statement_ends_the_older_of_the_same_matter(hybrid, said)
     first, *_ = await tell(hybrid, old)
     await tell(hybrid, new, first=2)
     assert (await knowledge(hybrid))[first.knowledge_id].superseded_by is not None
-
-
-async def test_what_else_a_sentence_says_still_holds_when_one_of_its_values_is_replaced(hybrid):
-    first, *_ = await tell(hybrid, "The rent of the flat is £780 a month, and the neighbour keeps four hens.")
-    await tell(hybrid, "From March the rent of the flat is £815 a month.", first=2)
-    held = await knowledge(hybrid)
-    assert held[first.knowledge_id].superseded_by is not None
-    rest = [fact for fact in held.values() if fact.superseded_by is None and "four hens" in fact.content]
-    assert [("£780" in fact.content, fact.sources) for fact in rest] == [(False, ["1"])]
 
 
 @pytest.mark.parametrize("said", STILL_HOLDS.values(), ids=STILL_HOLDS.keys())

@@ -91,7 +91,7 @@ LEAST: dict[str, dict[str, tuple[int, int]]] = {
         "technical": (34, 34),
         "preference": (3, 4),
         "correction": (34, 37),
-        "ended": (32, 37),
+        "ended": (22, 37),
     },
     "developed_on": {
         "personal": (60, 62),
@@ -99,7 +99,7 @@ LEAST: dict[str, dict[str, tuple[int, int]]] = {
         "technical": (93, 97),
         "preference": (13, 13),
         "correction": (109, 112),
-        "ended": (96, 107),
+        "ended": (64, 107),
     },
 }
 """Statements of each kind that are at least promoted, and old values that are ended, of how many."""

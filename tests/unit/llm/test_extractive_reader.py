@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memreplay.conversations.models import Question
 from memreplay.grading.choice import parse_choice
-from memreplay.grading.recall import is_abstention
+from memreplay.grading.judge import is_abstention
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.reader import read_and_answer
 from memreplay.llm.prompts import NOT_SAID, build_request

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from memory_backends.text import folded
-from memreplay.grading.recall import is_abstention
+from memreplay.grading.judge import is_abstention
 from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_span
 from memreplay.llm.extractive.history import ROLES, Bearing, History, Line, Sentence, bearing, read_history
 from memreplay.llm.extractive.language import (

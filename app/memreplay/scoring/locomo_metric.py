@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from memreplay.grading.lexing import without_reasoning
+from memreplay.grading.read import without_reasoning
 
 _IRREGULAR: Final = {
     form: forms.split()[0]

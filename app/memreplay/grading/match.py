@@ -1,29 +1,19 @@
 """Whether a text gives an answer: equivalent spellings of numbers, dates, times, amounts and words.
 
 Grading a reply and attributing a loss share this module, so that both mean the same by "contains the answer". A
-reply must also assert it (:mod:`memreplay.grading.assertion`).
-
-Everything works on the form of the text, in English and Spanish. Nothing here knows a dataset.
+reply must also assert it (:mod:`memreplay.grading.veto`).
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from typing import Final
 
-from memreplay.grading.lexing import Token, folded
-from memreplay.grading.quantities import amount_keys
-from memreplay.grading.tokens import content_of, is_stop_word, same_token, stem_keys, tokens_of
+from memreplay.grading.read import Token, content_of, folded, is_stop_word, same_token, stem_keys, tokens_of
 from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, SAME_WORDS, STOP_WORDS
-
-_SHORT_TEXT: Final = 400
-"""Tokens; a longer text is searched through its index."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +54,11 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
     last = -1
-    for at in _starts(wanted, content, text, width):
-        if at > last and (end := _covered(wanted, content[at : at + width], ends)):
-            yield Match(content[at][0], content[at + end - 1][0])
+    for at, (first, token) in enumerate(content):
+        is_start = at > last and any(same_token(w, token) for w in wanted)
+        if is_start and (end := _covered(wanted, content[at : at + width], ends)):
             last = at + end - 1
+            yield Match(first, content[last][0])
 
 
 _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profesora mr mrs ms sr sra".split())
@@ -80,52 +71,6 @@ def _wanted(answer: str) -> list[Token]:
         return wanted[1:]
     names = [token for token in wanted if token.text not in _TITLES]
     return names if names and wanted[0].text in _TITLES else wanted
-
-
-def _starts(wanted: Sequence[Token], content: Sequence[tuple[int, Token]], text: str, width: int) -> Iterable[int]:
-    """Where a match may begin. In a long text only the neighbourhood of its rarest word is looked at."""
-    if len(content) <= _SHORT_TEXT:
-        return (at for at, (_, token) in enumerate(content) if any(same_token(w, token) for w in wanted))
-    places = [_places(text, key) for key in map(_wanted_keys, wanted)]
-    rarest = min(places, key=len)
-    near = {
-        start
-        for index in rarest
-        if (at := bisect_left(content, index, key=itemgetter(0))) < len(content) and content[at][0] == index
-        for start in range(max(0, at - width + 1), at + 1)
-    }
-    return sorted(at for at in near if any(same_token(w, content[at][1]) for w in wanted))
-
-
-def _places(text: str, keys: Iterable[object]) -> set[int]:
-    by_key = _keys(text)
-    return {index for key in keys for index in by_key.get(key, ())}
-
-
-def _wanted_keys(token: Token) -> tuple[object, ...]:
-    """The keys under which :func:`_keys` has the tokens that a token of an answer may equal."""
-    match token.kind:
-        case "date" | "time":
-            return (token.kind,)
-        case "word":
-            return (*token.stems, *_name_keys(token.text), *_figure_keys(token.stems[0]))
-        case "number":
-            return (
-                *amount_keys(token),
-                *_figure_keys(token.text),
-                *(("time",) if token.extra in ("at", "h", "min") else ()),
-            )
-    return (token.value,)
-
-
-def _figure_keys(word: str) -> list[object]:
-    """What the spellings of one telephone number have in common."""
-    return [("telephone", word[-7:])] if word.isdigit() and len(word) >= 7 else []
-
-
-def _name_keys(word: str) -> list[object]:
-    """What the names of one month or weekday have in common."""
-    return [(kind, names[word]) for kind, names in (("month", MONTH_NAMES), ("day", DAY_NAMES)) if word in names]
 
 
 def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
@@ -147,33 +92,6 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends:
     return 0
 
 
-def quantity_in(answer: str) -> Token | None:
-    """The number of an answer such as "14 people" or "nine days"; None for any other answer."""
-    wanted = [token for _, token in content_of(tokens_of(answer))]
-    numbers = [token for token in wanted if token.kind == "number"]
-    return numbers[0] if len(numbers) == 1 and 1 < len(wanted) <= 3 else None
-
-
-@lru_cache(maxsize=16384)
-def _keys(text: str) -> Mapping[object, Sequence[int]]:
-    """What the tokens of a text can be equal to, each with the indexes of these tokens."""
-    keys: dict[object, list[int]] = defaultdict(list)
-    for index, token in enumerate(tokens_of(text)):
-        if token.kind == "word":
-            found: set[object] = {*token.stems, *_name_keys(token.text), *_figure_keys(token.stems[0])}
-        elif token.kind == "date":
-            year, month, _ = token.date
-            months = month if isinstance(month, tuple) else (month,)
-            found = {"date", year, *(("month", one) for one in months)}
-        elif token.kind == "number":
-            found = {*amount_keys(token), *_figure_keys(token.text)}
-        else:
-            found = {token.value, token.kind} if token.kind != "mark" else set()
-        for key in found:
-            keys[key].append(index)
-    return dict(keys)
-
-
 _LETTERS_KEPT: Final = 3
 """At the beginning of a word, by any other spelling or form of it."""
 
@@ -189,7 +107,8 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
         for token in _wanted(answer)
         if token.kind == "word"
         and not token.stems[0].isdigit()
-        and not _name_keys(token.text)
+        and token.text not in MONTH_NAMES
+        and token.text not in DAY_NAMES
         and token.text not in ("and", "y")
     )
     return tuple(
@@ -217,15 +136,7 @@ def has_the_letters_of(answer: str, text: str) -> bool:
     if all(any(beginning in plain for beginning in word) for word in _beginnings(answer)):
         return True
     short = _short_form(answer)
-    return short is not None and (short.is_answer or short.pattern.search(text) is not None)
-
-
-@dataclass(frozen=True)
-class _ShortForm:
-    """Where a text may write an answer by its initials, or what has an answer of initials for its initials."""
-
-    pattern: re.Pattern[str]
-    is_answer: bool
+    return short is not None and short.search(text) is not None
 
 
 _CODE: Final = re.compile(r"(?=[A-Z0-9 -]*\d)[A-Z]{1,4}[\s-]?\d[A-Z0-9]*(?:[\s-][A-Z0-9]+)*")
@@ -234,17 +145,17 @@ _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 
 @lru_cache(maxsize=1024)
-def _short_form(answer: str) -> _ShortForm | None:
+def _short_form(answer: str) -> re.Pattern[str] | None:
     """ "NYC" for "New York City", "k8s" for "kubernetes", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
     or "World Health Organization" for "WHO".
     """
     bare = answer.strip(" .")
     if re.fullmatch(r"[A-Z]{2,6}", bare):
         words = (_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in bare)
-        return _ShortForm(re.compile(rf"\b{words}\b"), is_answer=True)
+        return re.compile(rf"\b{words}\b")
     if _CODE.fullmatch(bare):
         signs = r"[\s-]?".join(re.findall(r"[^\W_]", bare))
-        return _ShortForm(re.compile(rf"\b{signs}\b", re.IGNORECASE), is_answer=False)
+        return re.compile(rf"\b{signs}\b", re.IGNORECASE)
     words_of_it = re.findall(
         r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", bare, flags=re.IGNORECASE)
     )
@@ -266,7 +177,7 @@ def _short_form(answer: str) -> _ShortForm | None:
         forms.append(rf"{initials}(?!\w)")
     if is_title and 2 <= len(names) <= 3:
         forms.append(rf"{_TITLE}\.? {names[-1]}\b")
-    return _ShortForm(re.compile(rf"(?<![\w.])(?:{'|'.join(forms)})(?!\w)"), is_answer=False) if forms else None
+    return re.compile(rf"(?<![\w.])(?:{'|'.join(forms)})(?!\w)") if forms else None
 
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
@@ -276,7 +187,7 @@ _SHORT_WORD: Final = 6
 def spelled_out(answer: str, text: str) -> str:
     """The text with the answer in place of its initials, or in place of what it is the initials of."""
     short = _short_form(answer)
-    return short.pattern.sub(lambda _: answer, text) if short is not None else text
+    return short.sub(lambda _: answer, text) if short is not None else text
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:
@@ -290,38 +201,15 @@ def contains(answer: str, text: str) -> bool:
         return False
     text = spelled_out(answer, text)
     lines = [(text, folded(text))] if "\n" in answer else _lines_of(text)
-    if _is_said_in(lines, answer):
-        return True
     items = enumeration(answer)
-    # "3,125" is a number, and no enumeration of 3 and 125.
-    return len(items) > 1 and all(_is_said_in(lines, item) for item in items) and _have_words_of(lines, answer)
+    return _is_said_in(lines, answer) or (len(items) > 1 and all(_is_said_in(lines, item) for item in items))
 
 
 def _is_said_in(lines: Sequence[tuple[str, str]], answer: str) -> bool:
     """Whether one of the lines contains an answer as a whole."""
     for word in _beginnings(answer):
         lines = [line for line in lines if any(map(line[1].__contains__, word))]
-    return any(
-        _have_words_of([(line, plain)], answer) and next(matches(answer, line), None) is not None
-        for line, plain in lines
-    )
-
-
-def _have_words_of(lines: Sequence[tuple[str, str]], answer: str) -> bool:
-    """Whether the lines together have all words of an answer."""
-    return all(
-        any(key in keys for keys in (_keys(line) for line, _ in lines) for key in wanted)
-        for wanted in _keys_of_words(answer)
-    )
-
-
-@lru_cache(maxsize=1024)
-def _keys_of_words(answer: str) -> Sequence[Sequence[object]]:
-    return [
-        _wanted_keys(token)
-        for token in _wanted(answer)
-        if not (token.kind == "word" and token.text in ("and", "y"))
-    ]
+    return any(next(matches(answer, line), None) is not None for line, _ in lines)
 
 
 _LINE_STARTS: Final = re.compile(r"(?<=\n)")
@@ -333,22 +221,14 @@ def _lines_of(text: str) -> Sequence[tuple[str, str]]:
     return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
 
 
-def in_full(entity: str, answer: str, reply: str) -> str:
-    """An entity that is a bare number as the answer writes it: with its unit, or as the day of a date.
-
-    A reply may say the day alone ("the 27th"), but not that day of another month.
-    """
+def in_full(entity: str, answer: str) -> str:
+    """An entity that is a bare number as the answer writes it: with its unit."""
     content = [token for _, token in content_of(tokens_of(entity))]
     if len(content) != 1 or content[0].kind != "number" or content[0].extra:
         return entity
     for token in tokens_of(answer):
         if token.extra and same_token(content[0], token):
             return folded(answer)[token.start : token.end]
-        if token.kind == "date" and token.date[2] == content[0].value:
-            given = tokens_of(reply)
-            says_day = any(one.value == content[0].value and re.match(r"\d+[a-zº]", one.text) for one in given)
-            written = re.sub(r"\W*(?:de )?\b\d{4}\b", "", folded(answer)[token.start : token.end])
-            return written if not says_day and any(one.kind == "date" for one in given) else entity
     return entity
 
 
@@ -357,6 +237,6 @@ def enumeration(answer: str) -> tuple[str, ...]:
     """The items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
     if any(token.kind == "date" for token in tokens_of(answer)):
         return (answer,)
-    parts = re.split(r"\s*(?:,|;|\band\b|\by\b|&|\+)\s*", answer)
+    parts = re.split(r"\s*(?:,(?!\d{3}\b)|;|\band\b|\by\b|&|\+)\s*", answer)
     items = tuple(part for part in parts if content_of(tokens_of(part)))
     return items if len(items) > 1 else (answer,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memreplay.grading.published import locomo_f1, stem
+from memreplay.scoring.locomo_metric import locomo_f1, stem
 
 
 @pytest.mark.parametrize(

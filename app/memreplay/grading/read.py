@@ -1,0 +1,816 @@
+"""Reads text as tokens: words, numbers, amounts, dates and times in one spelling, and says which mean the same.
+
+A text is cut into what its spelling alone shows (:func:`lexed`); then what takes several tokens becomes one, such
+as numbers in words, amounts with units, times and dates: "two dozen" is 24, "an hour and a half" 90 minutes, "las
+seis y media" 6:30. English and Spanish. Everything works on the form of the text; nothing here knows a dataset.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from math import isclose
+from typing import Final, Literal, NamedTuple, cast
+
+import Stemmer
+
+from memreplay.grading.vocabulary import (
+    CURRENCIES,
+    DAY_NAMES,
+    MEASURES,
+    MONTH_NAMES,
+    NO_MONTH_ALONE,
+    NOT_ALONE,
+    ORDINALS,
+    SAME_WORDS,
+    SCALE,
+    SHORT_SCALES,
+    SMALL,
+    STOP_WORDS,
+    SUBUNITS,
+    UNITS,
+)
+
+_TAG = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
+# Some servers drop the opening tag, so everything before a closing tag is reasoning.
+_CLOSED = re.compile(r"\A.*</" + _TAG + r"\s*>", re.IGNORECASE | re.DOTALL)
+_OPEN = re.compile(r"<" + _TAG + r"\s*>.*\Z", re.IGNORECASE | re.DOTALL)
+
+
+def without_reasoning(reply: str) -> str:
+    """The reply after its last reasoning block; empty if a block is never closed."""
+    return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
+
+
+_MOST_READ = 6_000
+"""Characters."""
+
+
+def shortened(reply: str) -> str:
+    """The beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
+
+    A model that repeats itself without end must not hold up the grading of a run.
+    """
+    if len(reply) <= _MOST_READ:
+        return reply
+    half = _MOST_READ // 2
+    return f"{reply[:half]}\n{reply[-half:]}"
+
+
+_JSON_KEYS = frozenset("answer answer_index answerindex index choice choice_index option respuesta opcion".split())
+
+
+def json_values(text: str) -> list[str] | None:
+    """The values of the answer keys of a reply that is one JSON object; None for any other reply."""
+    body = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text.strip())
+    if not re.fullmatch(r"\{.*\}", body, re.DOTALL):
+        return None
+    try:
+        return list(_answers_in(json.loads(body)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
+    """The values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
+    match parsed:
+        case dict() if depth <= _DEEPEST:
+            for key, value in parsed.items():
+                if key.casefold().replace(" ", "_") in _JSON_KEYS:
+                    yield from _answers_in(value, depth + 1)
+        case list() if depth <= _DEEPEST:
+            for value in parsed:
+                yield from _answers_in(value, depth + 1)
+        case str() | int() | float() if not isinstance(parsed, bool):
+            yield str(parsed)
+
+
+_DEEPEST = 3
+
+
+_Kind = Literal["word", "number", "date", "time", "mark", "unit"]
+Date = tuple[int | None, int | tuple[int, int] | None, int | None]
+"""Year, month, day; None where it is not said. "7/5" is a month of (7, 5): either may be the day."""
+
+
+class Token(NamedTuple):
+    """A word, number, date, amount, time or separator in canonical form, with its place in the folded text.
+
+    ``kind`` is ``word`` (``value`` is the stem), ``number``, ``date``, ``time``, ``mark`` (punctuation that ends a
+    clause), or ``unit``. ``extra`` is a number's currency or unit, where one is written.
+    """
+
+    kind: _Kind
+    value: object
+    text: str
+    start: int
+    end: int
+    extra: str = ""
+
+    @property
+    def number(self) -> float:
+        """The value of a number."""
+        return cast(float, self.value)
+
+    @property
+    def date(self) -> Date:
+        """The value of a date."""
+        return cast(Date, self.value)
+
+    @property
+    def clock(self) -> tuple[int, int]:
+        """Hour and minute of a time."""
+        return cast(tuple[int, int], self.value)
+
+    @property
+    def stems(self) -> tuple[str, str]:
+        """The stems of a word, in English and in Spanish."""
+        return cast(tuple[str, str], self.value)
+
+
+_TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
+_NO_ACCENTS: Final = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+"""Letters that Unicode does not take apart into a plain letter and an accent."""
+
+
+_SHORT_YEAR: Final = re.compile(r"(?<!\w)'(\d\d)\b(?![:.]?\d)")
+_SHORTENED: Final = re.compile(
+    r"(?<=\b(?:mr|ms|dr|sr|st))\.(?=\s[a-z])|(?<=\b(?:mrs|dra|sra))\.(?=\s[a-z])|(?<=\bprof)\.(?=\s[a-z])"
+    r"|(?<=\b(?:jan|feb|mar|apr|jun|jul|aug|sep|oct|nov|dec))\.(?=\s\d)|(?<=\bsept)\.(?=\s\d)|(?<=\bno)\.(?=\s\d)"
+)
+"""The point of an abbreviation, which ends no sentence."""
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
+
+
+@lru_cache(maxsize=16384)
+def folded(text: str) -> str:
+    """Lower case, without accents and apostrophes; typographic signs in their plain form."""
+    plain = text if text.isascii() else _NOT_ASCII.sub(lambda run: _without_accents(run[0]), text)
+    if "'" in plain:
+        plain = _SHORT_YEAR.sub(lambda year: ("19" if year[1] > "30" else "20") + year[1], plain)
+    return _SHORTENED.sub("", re.sub(r"'s\b", "", plain.casefold()).replace("'", ""))
+
+
+@lru_cache(maxsize=4096)
+def _without_accents(letters: str) -> str:
+    """What is not ASCII of a text, which is little of it."""
+    apart = unicodedata.normalize("NFKD", letters.translate(_TYPOGRAPHIC)).casefold()
+    return "".join(char for char in apart if not unicodedata.combining(char)).translate(_NO_ACCENTS)
+
+
+_LEXER: Final = re.compile(
+    r"""[ ]*(?:
+      (?P<unit>per[ ]cent|por[ ]cien(?:to)?
+              |(?:degrees|grados)[ ](?:[cf]|celsius|centigrados?|centigrade|fahrenheit))\b
+    | (?P<letters>(?!v\d|(?:us|au|ca)\$)[^\W\d_][^\W_]*)
+    | (?P<iso>\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b)
+    | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b | \b\d{1,2}-\d{1,2}-\d{4}\b
+                 | (?:(?<=\bon[ ])|(?<=\bel[ ])|(?<=\buntil[ ])|(?<=\bsince[ ]))\d{1,2}/\d{1,2}\b
+                 | (?<![\w/.,-])(?:\d{1,2}/0[1-9]|0[1-9]/\d{1,2})(?![\w/]|[.,]\d))
+    | (?P<clock>\b\d{1,2}[:.h]\d{2}(?::\d{2})?\s*(?:[ap]\.?m\b\.?|h\b|hrs?\b)
+               |\b\d{1,2}:\d{2}(?::\d{2})?(?![\d:])
+               |\b\d{1,2}h\d{2}\b
+               |\b\d{1,2}\s*[ap]\.?m\b\.?)
+    | (?P<phone>(?<![\w.,])(?=(?:[ ()+-]*\d){7})(?:\+\d|\(?0\d)[\d()]*(?:[ -]\(?\d+\)?){0,5}(?![\w]|[.,]\d)
+               |(?:\(\d{3}\)[ ]?|(?<![\w.,]))\d{3}-\d{4}(?![\w-])
+               |(?<![\w.,-])\d{2,4}(?:-\d{2,4}){2,4}(?![\w-])
+               |(?<![\w.,-])(?!19|20)\d{4}(?:[ ]\d{4}){2,3}(?![\w-]))
+    | (?P<flag>(?<![\w-])--[a-z][\w-]+)
+    | (?P<version>(?:\b|(?<=\bv))\d+(?:\.\d+){2,}\b)
+    | (?P<v>\bv\.?(?=\d))
+    | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
+    | (?P<number>(?:(?<![^\W_])|(?<=\bv))(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
+                |(?:(?<![^\W_])|(?<=\bv))(?<![.,])[+-]?\d+(?:[.,]\d+)?)
+    | (?P<sign>(?:us|au|ca)\$|[£$€¥₹%°]c?|°[cf])
+    | (?P<word>[^\W_]+)
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–]|(?<=\S[ ])-(?=[ ])|,(?!\d))
+    )""",
+    re.VERBOSE,
+)
+_MERIDIEM: Final = re.compile(r"([ap])\.?m")
+
+
+@lru_cache(maxsize=2)
+def _stemmer(language: str) -> Stemmer.Stemmer:
+    return Stemmer.Stemmer(language)
+
+
+@lru_cache(maxsize=65536)
+def stems_of(word: str) -> tuple[str, str]:
+    """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared.
+
+    A word that is short for another, or the word for the same on the other side of the Atlantic, has its stems.
+    """
+    english = _english(word)
+    return _same_stems().get(english, english), str(_stemmer("spanish").stemWord(word))
+
+
+def _english(word: str) -> str:
+    return str(_stemmer("english").stemWord(_american(word)))
+
+
+@lru_cache(maxsize=1)
+def _same_stems() -> Mapping[str, str]:
+    return {_english(word): _english(longer) for word, longer in SAME_WORDS.items()}
+
+
+def _american(word: str) -> str:
+    """One spelling for "colour" and "color", "organise" and "organize", "centre" and "center"."""
+    word = re.sub(r"(?<=[a-z]{2})our", "or", word)
+    word = re.sub(r"(?<=[a-z]{2})ae(?=[a-z])", "e", word)
+    word = re.sub(r"(?<=[a-z]{3})is(?=(?:e|es|ed|ing|ations?)$)", "iz", word)
+    word = re.sub(r"(?<=[a-z]{2}t)re(?=s?$)", "er", word)
+    return "gray" if word == "grey" else word
+
+
+_LONGEST_NUMBER: Final = 200
+"""Characters. A longer one is beyond what a float holds, or with a scale behind it would be."""
+
+
+def lexed(plain: str) -> list[Token]:
+    """The tokens of a folded text, each as it is written."""
+    found: list[Token] = []
+    for match in _LEXER.finditer(plain):
+        group = str(match.lastgroup)
+        written, at = match[group], match.span(group)
+        if group == "v":
+            continue
+        kind, read = _READ[group]
+        if len(written) > _LONGEST_NUMBER and kind == "number":
+            kind, read = _READ["word"]
+        found.append(Token(kind, read(written), written, *at))
+    return found
+
+
+def _slashed(written: str) -> Date:
+    first, second, *rest = map(int, re.split(r"[/.-]", written))
+    if not rest:
+        return None, (first, second), None
+    return rest[0] + (2000 if rest[0] < 100 else 0), (first, second), None
+
+
+def _number(written: str) -> float:
+    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point.
+
+    Of several separators that group nothing as numbers are written, none is a point.
+    """
+    sign = -1.0 if written.startswith("-") else 1.0
+    digits = written.lstrip("+-")
+    grouped = re.fullmatch(r"(\d{1,3}(?:([,. ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?", digits)
+    if grouped and not grouped[1].startswith("0"):
+        whole = re.sub(r"[,. ]", "", grouped[1])
+        return sign * float(f"{whole}.{grouped[3] or 0}")
+    parts = re.split(r"[,.]", digits.replace(" ", ""))
+    return sign * float(("." if len(parts) == 2 else "").join(parts))
+
+
+def _time(written: str) -> tuple[int, int]:
+    """Hour (0 to 23) and minute."""
+    parts = re.findall(r"\d+", written)
+    hour, minute = int(parts[0]), int(parts[1]) if len(parts) > 1 else 0
+    meridiem = _MERIDIEM.search(written)
+    if meridiem and hour <= 12:
+        hour = hour % 12 + (12 if meridiem[1] == "p" else 0)
+    return hour, minute
+
+
+_READ: Final[Mapping[str, tuple[_Kind, Callable[[str], object]]]] = {
+    "letters": ("word", stems_of),
+    "word": ("word", stems_of),
+    "flag": ("word", lambda written: (written, written)),
+    "version": ("word", lambda written: (written, written)),
+    "phone": ("word", lambda written: (re.sub(r"\D", "", written),) * 2),
+    "iso": ("date", lambda written: tuple(map(int, re.split(r"[-/.]", written)))),
+    "slashed": ("date", _slashed),
+    "clock": ("time", _time),
+    "number": ("number", _number),
+    "ordinal": ("number", lambda written: float(re.sub(r"\D", "", written))),
+    "unit": (
+        "unit",
+        lambda written: "%" if written.startswith("p") else "f" if "f" in written.split()[1][:1] else "c",
+    ),
+    "sign": ("unit", lambda written: CURRENCIES.get(written) or UNITS.get(written, written)),
+    "mark": ("mark", str),
+}
+"""Group of ``_LEXER`` → the kind of token, and what reads its value."""
+
+
+def spells(found: Sequence[Token], index: int, words: Sequence[str]) -> bool:
+    """Whether these words stand from here on."""
+    return [token.text for token in found[index : index + len(words)]] == list(words)
+
+
+PAIR: Final = "pair"
+"""The unit of two numbers said together ("twelve fifty"), which may be a year, a time, or an amount of money."""
+
+_HALVES: Final = (("and", "a", "half"), ("y", "medio"), ("y", "media"))
+_ONE: Final = frozenset("a an one un una 1".split())
+_MONEY: Final = frozenset(CURRENCIES.values())
+
+
+def with_numbers(found: list[Token]) -> list[Token]:
+    """Numbers in words become numbers: "two hundred and fifty" is one, "half an hour" and "half of it" are two."""
+    found = _with_matches(found, _FRACTION, _fraction)
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        number, used = _number_at(found, index)
+        result.append(found[index] if number is None else number)
+        index += used or 1
+    return result
+
+
+def _number_at(found: Sequence[Token], index: int) -> tuple[Token | None, int]:
+    """The number that begins here in words, and how many tokens spell it."""
+    token = found[index]
+    if token.kind != "number" and token.text not in _MAY_BEGIN_A_NUMBER:
+        return None, 0
+    if token.text in _MULTIPLES:
+        return token._replace(kind="number", value=_MULTIPLES[token.text], extra="x"), 1
+    run, value = _spelled(found, index)
+    if not run or (run == 1 and token.text in NOT_ALONE and not _stands_for_a_number(found, index)):
+        return None, 0
+    if token.kind == "word" and 0 < value < 100:
+        more, small = _spelled(found, index + run)
+        if more and 10 <= small < 100 and found[index + run].kind == "word":
+            return _joined(found, index, run + more, _amount(100 * value + small, PAIR)), run + more
+    return _joined(found, index, run, _amount(value)), run
+
+
+def _joined(found: Sequence[Token], index: int, length: int, amount: Token) -> Token:
+    """An amount in place of the tokens that spell it."""
+    text = " ".join(token.text for token in found[index : index + length])
+    return amount._replace(text=text, start=found[index].start, end=found[index + length - 1].end)
+
+
+def _amount(value: float, extra: str = "") -> Token:
+    return Token("number", value, "", 0, 0, extra)
+
+
+def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
+    """Whether "one" or "second" counts something: it is the whole text, or a noun follows."""
+    follower = found[index + 1] if index + 1 < len(found) else None
+    if follower is not None and follower.kind != "mark":
+        return follower.kind == "word" and follower.text not in STOP_WORDS
+    return found[index - 1].text in ("is", "was", "only", "exactly", "es", "era") if index else follower is None
+
+
+_MULTIPLES: Final = {"twice": 2.0, "thrice": 3.0}
+_MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES})
+_PARTS: Final = {
+    words: share
+    for share, spellings in (
+        (1 / 2, "half/one half/a half/medio/media/la mitad/mitad"),
+        (1 / 3, "a third/one third/un tercio"),
+        (2 / 3, "two thirds/dos tercios"),
+        (1 / 4, "a quarter/one quarter/un cuarto/una cuarta parte"),
+        (3 / 4, "three quarters/tres cuartos"),
+    )
+    for words in spellings.split("/")
+}
+_OTHER_HALF: Final = frozenset("other better and y first second last the".split())
+_WHOLE: Final = r"(?:the|his|her|their|my|your|its|our|la|el|las|los|sus?)"
+_FRACTION: Final = re.compile(
+    rf"(?<!\S)(?<!\band )(?<!\band a )(?<!\by )(?P<part>{'|'.join(sorted(_PARTS, key=len, reverse=True))})"
+    r"(?:(?:(?<=half|edio|edia)| (?:of|de))(?: (?:an?|one|una?))?"
+    rf" (?P<noun>{'|'.join((*SCALE, *map(re.escape, UNITS)))})"
+    rf"|(?<!edio)(?<!edia)(?= of\b| de\b| [^\w\s#@~]|\Z|(?<=half) {_WHOLE}\b))(?!\S)"
+)
+
+
+def _fraction(match: re.Match[str], first: Token) -> Token | None:
+    """A fraction of a unit or a scale ("half an hour", "half a dozen"), or of a whole, which is a percentage."""
+    share, noun = _PARTS[match["part"]], match["noun"]
+    if noun in SCALE:
+        return first._replace(kind="number", value=share * SCALE[noun])
+    if noun:
+        return first._replace(kind="number", value=share, extra=UNITS[noun])
+    before = match.string[: match.start()].split()[-1:]
+    return first._replace(kind="number", value=100 * share, extra="%") if _OTHER_HALF.isdisjoint(before) else None
+
+
+def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
+    """How many tokens from here spell one number, and the number."""
+    if index < len(found) and found[index].kind == "number":
+        return _scaled(found, index)
+    total, current, used, last = 0, 0, 0, 1000
+    for length, token in enumerate(found[index:], start=1):
+        small, scale = SMALL.get(token.text), SCALE.get(token.text)
+        if token.kind != "word":
+            break
+        if small is not None and (length == 1 or last > small) and last >= 20:
+            current, last = current + small, small
+        elif token.text in ORDINALS and last >= 20:
+            return length, float(total + current + ORDINALS[token.text])
+        elif scale and (current or (length == 1 and _counts_once(found, index))) and current < _MOST_COUNTED:
+            if scale < 1000:
+                current = max(current, 1) * scale
+            else:
+                total, current = total + max(current, 1) * scale, 0
+            last = 1000
+        elif token.text in ("and", "y") and used and last >= 20:
+            continue
+        else:
+            break
+        used = length
+    if not used:
+        return 0, 0.0
+    half = next((words for words in _HALVES if spells(found, index + used, words)), None)
+    is_time = index > 0 and found[index - 1].text in ("la", "las")
+    return (used + len(half), total + current + 0.5) if half and not is_time else (used, float(total + current))
+
+
+_MOST_COUNTED: Final = 10**6
+"""A number that large is followed by no other scale: "a hundred hundred hundred hundred" is no number."""
+
+
+def _counts_once(found: Sequence[Token], index: int) -> bool:
+    """Whether a scale without a number before it is one of its kind: "dozen", "mil", "a thousand"."""
+    return found[index].text in ("mil", "dozen", "docena") or (index > 0 and found[index - 1].text in _ONE)
+
+
+def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
+    """A number in digits with what multiplies it: "3 million", "19.6k", "£1.2m", "2 and a half"."""
+    token = found[index]
+    follower = found[index + 1] if index + 1 < len(found) else None
+    if follower is None:
+        return 0, 0.0
+    if follower.text in SCALE:
+        return 2, token.number * SCALE[follower.text]
+    is_money = index > 0 and found[index - 1].kind == "unit" and found[index - 1].value in _MONEY
+    if follower.start == token.end and (follower.text == "k" or (is_money and follower.text in SHORT_SCALES)):
+        return 2, round(token.number * SHORT_SCALES[follower.text], 6)
+    half = next((words for words in _HALVES if spells(found, index + 1, words)), None)
+    return (1 + len(half), token.number + 0.5) if half else (0, 0.0)
+
+
+def with_units(found: list[Token]) -> list[Token]:
+    """A number takes the currency before or after it, or the unit after it; what it is added to joins it."""
+    result: list[Token] = []
+    index = 0
+    while index < len(found):
+        token = found[index]
+        last = result[-1] if result else None
+        unit = _unit_of(token)
+        half = next((words for words in _HALVES if unit and spells(found, index + 1, words)), None)
+        if token.kind == "number":
+            if last is not None and (money := _currency_before(last)):
+                result.pop()
+                token = token._replace(start=last.start, extra=money)
+            result.append(token)
+        elif unit and last is not None and last.kind == "number" and last.extra in ("", PAIR):
+            value = last.number + (0.5 if half else 0)
+            value /= 100 if last.extra == PAIR and unit in _MONEY else 1
+            end = found[index + len(half)].end if half else token.end
+            result[-1] = last._replace(value=value, end=end, extra=unit)
+            index += len(half) if half else 0
+        elif unit and _is_one_of(unit, found, index, half is not None):
+            if last is not None and last.text in _ONE:
+                result.pop()
+            length = 1 + (len(half) if half else 0)
+            result.append(_joined(found, index, length, _amount(1.5 if half else 1.0, unit)))
+            index += length - 1
+        else:
+            result.append(token)
+        index += 1
+    return _added(result)
+
+
+def _currency_before(token: Token) -> str:
+    """The currency of "£" or "GBP" before a number; "pounds" stands behind it."""
+    if token.kind == "unit":
+        return str(token.value) if token.value in _MONEY else ""
+    return CURRENCIES.get(token.text, "") if token.kind == "word" and len(token.text) == len("gbp") else ""
+
+
+_AFTER_THESE: Final = frozenset(
+    "for in within takes took lasts lasted about exactly roughly around nearly almost than after durante en"
+    " unos dura tarda hace over".split()
+)
+
+
+def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
+    """Whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
+    if unit in _MONEY and index + 1 < len(found) and found[index + 1].kind == "number":
+        return index > 0 and found[index - 1].text in _ONE
+    if MEASURES.get(unit, ("", 0))[0] not in ("time", "months"):
+        return has_half and index > 0 and found[index - 1].text in _ONE
+    if index == 0 or found[index - 1].text not in _ONE:
+        return has_half
+    before = found[index - 2].text if index > 1 else ""
+    return has_half or not before or before in _AFTER_THESE
+
+
+def _unit_of(token: Token) -> str:
+    if token.kind == "unit":
+        return str(token.value)
+    return UNITS.get(token.text) or CURRENCIES.get(token.text, "") if token.kind == "word" else ""
+
+
+def _added(found: list[Token]) -> list[Token]:
+    """Amounts in several parts become one: "1 h 30 min", "2 years and 3 months", "3 euros 50 cents"."""
+    result: list[Token] = []
+    for token in found:
+        is_linked = len(result) > 1 and bool(token.extra) and result[-1].text in ("and", "y", ",")
+        whole = result[-2 if is_linked else -1] if result else None
+        part = _as_part(token, whole) if whole is not None else None
+        if whole is not None and part is not None:
+            del result[-2 if is_linked else -1 :]
+            token = whole._replace(value=whole.number + part, text=f"{whole.text} {token.text}", end=token.end)
+        result.append(token)
+    return result
+
+
+def _as_part(token: Token, whole: Token) -> float | None:
+    """A smaller amount of the same measure in the unit of the larger one; None if it is none.
+
+    What follows a whole amount of money is its cents: "four pounds seventy-five".
+    """
+    if token.kind != "number" or whole.kind != "number":
+        return None
+    if (whole.extra, token.extra) in SUBUNITS:
+        return round(token.number * SUBUNITS[whole.extra, token.extra], 9)
+    follows = whole.extra in _MONEY and whole.number.is_integer() and token.start == whole.end + 1
+    return token.number / 100 if follows and not token.extra and token.number in range(10, 100) else None
+
+
+def same_amount(wanted: Token, given: Token) -> bool:
+    """Whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
+    if PAIR in (wanted.extra, given.extra):
+        return not _figures_read(wanted).isdisjoint(_figures_read(given))
+    if not wanted.extra or not given.extra or wanted.extra == given.extra:
+        return wanted.value == given.value or (bool(wanted.extra) and _close(wanted.number, given.number))
+    for one, other in ((wanted, given), (given, wanted)):
+        if (one.extra, other.extra) in SUBUNITS:
+            return _close(one.number, other.number * SUBUNITS[one.extra, other.extra])
+    (measure, factor), (other_measure, other_factor) = (
+        MEASURES.get(token.extra, ("", 0.0)) for token in (wanted, given)
+    )
+    if not measure or measure != other_measure:
+        return False
+    return _close(wanted.number * factor, given.number * other_factor)
+
+
+def _figures_read(number: Token) -> frozenset[float]:
+    """ "Twelve fifty" is 1250, or 12.50."""
+    return frozenset({number.number, number.number / 100} if number.extra == PAIR else {number.number})
+
+
+def _close(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=1e-9)
+
+
+_HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
+_HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
+
+
+def with_asked_unit(answer: str, question: str) -> str:
+    """A bare number with the unit that the question asks for: "3" is 3 hours after "how many hours"."""
+    asked = folded(question)
+    if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
+        return answer
+    number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
+    if len(number) != 1 or number[0].kind != "number":
+        return answer
+    found = _HOW_MANY.search(asked)
+    if found and found[1] in UNITS:
+        return f"{answer} {found[1]}"
+    return f"{answer} years" if _HOW_OLD.search(asked) else answer
+
+
+@lru_cache(maxsize=16384)
+def tokens_of(text: str) -> tuple[Token, ...]:
+    """The tokens of a text, canonical."""
+    return tuple(with_dates(with_units(with_times(with_numbers(lexed(folded(text)))))))
+
+
+def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
+    """Tokens that carry meaning, with their indexes; all but marks where nothing else is left."""
+    kept = [(index, token) for index, token in enumerate(found) if token.kind != "mark" and not is_stop_word(token)]
+    return kept or [(index, token) for index, token in enumerate(found) if token.kind != "mark"]
+
+
+def is_stop_word(token: Token) -> bool:
+    return token.kind == "word" and token.text in STOP_WORDS
+
+
+def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
+    """The stems of a word, each with its language. Two words are the same token if they share one."""
+    return frozenset(enumerate(word.stems))
+
+
+def same_token(wanted: Token, given: Token) -> bool:
+    """Whether a token of a text says what a token of an answer asks for. A text may say more: a whole date."""
+    if wanted.kind == given.kind == "word":
+        (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
+        if english == its_english or _same_name(wanted.text, given.text):
+            return True
+        if spanish == its_spanish and _inflected_alike(spanish, wanted.text, given.text):
+            return True
+        return english[:1].isdigit() and _same_telephone(wanted, given)
+    match wanted.kind, given.kind:
+        case "number", "number":
+            return same_amount(wanted, given) and not _differ_as_versions(wanted, given)
+        case "date", "date":
+            return _same_date(wanted.date, given.date)
+        case "number", "date":
+            # A year alone is answered by any date in it.
+            return not wanted.extra and wanted.value == given.date[0]
+        case "word", "date":
+            return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.date[1]
+        case "number", "time":
+            return _same_hour(wanted, given)
+        case "time", "number":
+            hour, minute = divmod(given.number, 100)
+            return given.extra == PAIR and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+        case ("word", "number") | ("number", "word"):
+            # A telephone number, grouped in one of them.
+            return wanted.kind != given.kind and _same_telephone(wanted, given)
+        case _:
+            return wanted.kind == given.kind and wanted.value == given.value
+
+
+def _inflected_alike(stem: str, one: str, other: str) -> bool:
+    """Whether two words with one Spanish stem are forms of one word. "Canada" is no participle of "can".
+
+    A long ending belongs to a verb, whose other forms have one too.
+    """
+    short, long = sorted((one[len(stem) :], other[len(stem) :]), key=len)
+    return len(long) <= 2 or short not in ("", "s")
+
+
+def _same_telephone(wanted: Token, given: Token) -> bool:
+    """Whether two are one telephone number, with or without the prefix of its country."""
+    short, full = sorted((_digits_of(wanted).lstrip("0"), _digits_of(given).lstrip("0")), key=len)
+    return bool(short) and full.endswith(short) and len(full) - len(short) <= 3
+
+
+def _digits_of(token: Token) -> str:
+    written = token.stems[0] if token.kind == "word" else token.text
+    return written if written.isdigit() and len(written) >= 7 else ""
+
+
+def _same_hour(wanted: Token, given: Token) -> bool:
+    """ "At 10" is 10:00, by day or by night; 90 minutes are "1h30"."""
+    hour, minute = given.clock
+    if wanted.extra == AT:
+        return minute == 0 and hour % 12 == wanted.number % 12
+    if re.fullmatch(r"\d+h\d+", given.text) is None:
+        return False
+    return same_amount(wanted, Token("number", float(60 * hour + minute), given.text, 0, 0, "min"))
+
+
+def _same_name(wanted: str, given: str) -> bool:
+    """Two names of one month or weekday: "Sept" and "September", "Tuesday" and "martes"."""
+    for names in (MONTH_NAMES, DAY_NAMES):
+        if wanted in names and given in names and given not in NO_MONTH_ALONE:
+            return names[wanted] == names[given]
+    return False
+
+
+def _differ_as_versions(wanted: Token, given: Token) -> bool:
+    """3.1 and 3.10 are two versions; with a unit or a currency they are one amount."""
+    decimals = [re.search(r"[.,](\d+)$", token.text) for token in (wanted, given)]
+    is_plain = not wanted.extra and not given.extra
+    return is_plain and all(decimals) and len({found[1] for found in decimals if found}) > 1
+
+
+def _same_date(wanted: Date, given: Date) -> bool:
+    """What is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
+    wanted_year, wanted_month, wanted_day = wanted
+    year, month, day = given
+    if isinstance(month, tuple) or isinstance(wanted_month, tuple):
+        return _slashed_agrees(wanted, given)
+    if wanted_year is not None and year is not None and wanted_year != year:
+        return False
+    if wanted_month != month or (wanted_day is not None and wanted_day != day):
+        return False
+    return wanted_year is None or year is not None
+
+
+def _slashed_agrees(wanted: Date, given: Date) -> bool:
+    """``7/5/2023`` is 7 May or July 5; two such dates are written in one order."""
+    if isinstance(wanted[1], tuple) and isinstance(given[1], tuple):
+        return wanted == given
+    return any(_same_date(one, other) for one in _dates_read(wanted) for other in _dates_read(given))
+
+
+def _dates_read(date: Date) -> list[Date]:
+    month = date[1]
+    if not isinstance(month, tuple):
+        return [date]
+    first, second = month
+    return [(date[0], m, d) for d, m in ((first, second), (second, first)) if m <= 12]
+
+
+def _shape_of(found: Sequence[Token]) -> str:
+    """The tokens as one word each: "#7" for a whole number, "@" for a time, "~" for other amounts and dates."""
+    return " ".join(
+        token.text.replace(" ", "_")
+        if token.kind in ("word", "mark", "unit")
+        else "@"
+        if token.kind == "time"
+        else f"#{int(token.number)}"
+        if token.kind == "number" and token.extra in ("", PAIR) and token.number.is_integer()
+        else "~"
+        for token in found
+    )
+
+
+def _with_matches(
+    found: list[Token], pattern: re.Pattern[str], read: Callable[[re.Match[str], Token], Token | None]
+) -> list[Token]:
+    """The tokens, with what ``read`` makes of a match of their shape, and of its first token, instead of it."""
+    shape = _shape_of(found)
+    result: list[Token] = []
+    index = 0
+    for match in pattern.finditer(shape):
+        first = shape.count(" ", 0, match.start())
+        last = first + match[0].count(" ")
+        if (token := read(match, found[first])) is not None:
+            text = " ".join(one.text for one in found[first : last + 1])
+            result += [*found[index:first], token._replace(text=text, end=found[last].end)]
+            index = last + 1
+    return result + found[index:]
+
+
+AT: Final = "at"
+"""The unit of "ten" in "at ten", which may be a time."""
+_NAMED_TIMES: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
+_PARTS_OF_AN_HOUR: Final = {"half": 30, "media": 30, "quarter": 15, "cuarto": 15}
+_TIME: Final = re.compile(
+    rf"(?<!\S)(?:(?P<named>{'|'.join(_NAMED_TIMES)})"
+    r"|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+ (?:minutes )?past|#\d+ minutes to) )?"
+    r"(?:(?P<clock>@)|#(?P<hour>\d|1\d|2[0-4])"
+    r"(?:(?:(?<=la #\d)|(?<=las #\d)|(?<=las #\d\d)) (?P<added>(?:y|menos) (?:media|cuarto|#\d+)))?)"
+    r"(?P<oclock> oclock)?"
+    r"(?: (?:(?P<am>in the morning|am|a m|de la manana|de la madrugada)"
+    r"|(?P<pm>in the afternoon|in the evening|at night|pm|p m|de la tarde|de la noche)))?)(?!\S)"
+)
+
+
+def with_times(found: list[Token]) -> list[Token]:
+    """Times in words: "half past six", "nine o'clock", "seven in the evening", "las seis y media".
+
+    An hour alone ("at ten") stays a number, with "at" as its unit, since "at" does not make it a time for certain.
+    """
+    read = _with_matches(found, _TIME, _time_token)
+    return [
+        token._replace(extra=AT) if _is_an_hour(token, before, after) else token
+        for before, token, after in zip([None, *read], read, [*read[1:], None], strict=False)
+    ]
+
+
+def _time_token(match: re.Match[str], first: Token) -> Token | None:
+    if match["named"]:
+        return first._replace(kind="time", value=(_NAMED_TIMES[match["named"]], 0))
+    hour, minute = first.clock if match["clock"] else (int(match["hour"]), 0)
+    said = match["before"] or match["added"]
+    if not (said or match["oclock"] or match["am"] or match["pm"]):
+        return None
+    if (match["am"] or match["pm"]) and hour <= 12:
+        hour = hour % 12 + (12 if match["pm"] else 0)
+    if said:
+        number = re.search(r"#(\d+)", said)
+        share = next((value for name, value in _PARTS_OF_AN_HOUR.items() if name in said.split()), 0)
+        minutes = int(number[1]) if number else share
+        minute += -minutes if said.endswith("to") or said.startswith("menos") else minutes
+    whole = (60 * hour + minute) % (24 * 60)
+    return first._replace(kind="time", value=divmod(whole, 60), extra="")
+
+
+def _is_an_hour(token: Token, before: Token | None, after: Token | None) -> bool:
+    is_hour = token.kind == "number" and not token.extra and token.number in range(25)
+    ends = after is None or after.kind == "mark" or after.text in STOP_WORDS
+    return is_hour and ends and before is not None and before.text in ("at", "las")
+
+
+_LINKS: Final = r"(?:(?:of|de|del|the|el|,)[ ])*"
+_DAY: Final = r"\#(?:[1-9]|[12]\d|3[01])"
+_DATE: Final = re.compile(
+    rf"""(?<!\S)(?:(?P<day>{_DAY})[ ]{_LINKS})?(?P<month>{"|".join(MONTH_NAMES)})
+    (?(day)|(?:[ ]{_LINKS}(?P<behind>{_DAY}))?)(?:[ ]{_LINKS}\#(?P<year>[12]\d\d\d))?(?!\S)""",
+    re.VERBOSE,
+)
+
+
+def with_dates(found: list[Token]) -> list[Token]:
+    """A month with its day, its year or both becomes one date; a month by its name alone stays a word."""
+    return _with_matches(found, _DATE, _date_token)
+
+
+def _date_token(match: re.Match[str], first: Token) -> Token | None:
+    day = match["day"] or match["behind"]
+    if not day and not match["year"]:
+        return None
+    date = (
+        int(match["year"]) if match["year"] else None,
+        MONTH_NAMES[match["month"]],
+        int(day[1:]) if day else None,
+    )
+    return first._replace(kind="date", value=date, extra="")

@@ -1,0 +1,861 @@
+"""Whether a reply asserts an answer, or only mentions it: denied, hedged, outdated, or one of several candidates.
+
+:data:`VETOES` is the table of reasons. Each looks at one place where the answer stands: at what stands right before
+or behind it, at what the question asks, or, where no pattern tells, at the clauses of the reply (``when``). One
+place without a veto is enough. Everything works on the form of the reply, in English and Spanish; nothing here
+knows a dataset.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, Literal
+
+from memory_backends.text import folded as folded_with_apostrophes
+from memreplay.grading.match import Match, enumeration, matches, spelled_out
+from memreplay.grading.read import AT, Token, content_of, folded, same_token, stems_of, tokens_of
+from memreplay.grading.vocabulary import (
+    CONVERSES,
+    DAY_NAMES,
+    FORMS_A_QUESTION,
+    IRREGULAR_PASTS,
+    STOP_WORDS,
+    SUBUNITS,
+)
+
+Rejection = Literal["denied", "hedged", "superseded", "candidates"]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of a reply where an answer stands; ``among`` is how many things the whole answer lists."""
+
+    match: Match
+    given: tuple[Token, ...]
+    reply: str
+    answer: str
+    question: str
+    among: int
+
+    @cached_property
+    def plain(self) -> str:
+        return folded(self.reply)
+
+    @cached_property
+    def asked(self) -> str:
+        return folded(self.question)
+
+    @cached_property
+    def start(self) -> int:
+        return self.given[self.match.first].start
+
+    @cached_property
+    def end(self) -> int:
+        return self.given[self.match.last].end
+
+    @cached_property
+    def matched(self) -> Sequence[Token]:
+        return self.given[self.match.first : self.match.last + 1]
+
+
+_NEAR: Final = 80
+"""Characters. Only what stands so near the answer speaks of it."""
+
+
+@dataclass(frozen=True)
+class Veto:
+    """Why a place does not give the answer, although the words of the answer stand there.
+
+    ``before`` is searched for in what stands before it, ``after`` is matched from its end, and both must be found.
+    Nothing is vetoed where ``unless`` is found in the question. ``when`` is what takes more than a pattern.
+    """
+
+    name: str
+    because: Rejection
+    before: str = ""
+    after: str = ""
+    unless: str = ""
+    when: Callable[[Place], bool] | None = None
+
+    def holds(self, place: Place) -> bool:
+        near = max(0, place.start - _NEAR)
+        return (
+            (not self.before or _compiled(self.before).search(place.plain, near, place.start) is not None)
+            and (not self.after or _compiled(self.after).match(place.plain, place.end) is not None)
+            and (not self.unless or _compiled(self.unless).search(place.asked) is None)
+            and (self.when is None or self.when(place))
+        )
+
+
+_compiled = lru_cache(maxsize=None)(re.compile)
+
+
+@lru_cache(maxsize=1024)
+def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tuple[bool, Rejection | None]:
+    """Whether a reply gives an answer, and why it does not where it only mentions it.
+
+    ``among`` is how many things the whole answer lists, where this one is a part of it.
+
+    Returns:
+        ``(True, None)`` where the answer is asserted, ``(False, None)`` where it does not occur, else False and the
+        reason: it is denied, hedged, superseded, or one of several candidates.
+    """
+    reply = spelled_out(answer, reply)
+    found = list(matches(answer, reply))
+    if not found:
+        items = enumeration(answer)
+        if len(items) < 2:
+            return False, None
+        verdicts = [asserted(item, reply, question, len(items)) for item in items]
+        return all(ok for ok, _ in verdicts), next((why for ok, why in verdicts if not ok), None)
+    given = tokens_of(reply)
+    if len(found) > 2 * _MOST_MENTIONS:
+        found = found[:_MOST_MENTIONS] + found[-_MOST_MENTIONS:]
+    reasons = [_rejected(Place(match, given, reply, answer, question, among)) for match in found]
+    if None in reasons:
+        # A value that is given once and taken back elsewhere ("14, no wait, 15") is not the answer.
+        return ("hedged" not in reasons, None if "hedged" not in reasons else "hedged")
+    return False, reasons[0]
+
+
+_MOST_MENTIONS: Final = 10
+"""Of an answer that a reply repeats without end, the first and last mentions decide."""
+
+
+def _rejected(place: Place) -> Rejection | None:
+    return next((veto.because for veto in VETOES if veto.holds(place)), None)
+
+
+NEGATIONS: Final = frozenset(
+    "not no never neither nor without cannot isnt wasnt arent werent doesnt dont didnt cant couldnt wont wouldnt"
+    " shouldnt hasnt havent hadnt aint nunca jamas ni sin tampoco".split()
+)
+_CLAUSE_ENDS: Final = frozenset(
+    "but however although though except rather instead yet now currently because since so then sino pero aunque -"
+    " ahora actualmente porque ; . ! ? : \n ( ) — – ,".split(" ")
+)
+_ASKS_WHAT_FAILED: Final = (
+    r"\b(?:(?:ca|do|does|did|is|was|are|were|wo|would|could|should|has|have|had)n['’]?t|cannot|not|never|no|avoid"
+    r"|avoids|avoided|allergic|allergy|except|hate|hates|dislike|dislikes|refuse|refuses|without|forbid|forbidden"
+    r"|forbade|ban|banned|quit|stop|stopped|skip|miss|missed|fail|failed|reject|rejected|decline|declined"
+    r"|le(?:ave|ft) out|omit\w*|exclud\w*|missing|remov\w*|lack\w*|stay away|instead|rule out|ruled|nt|prohib\w+"
+    r"|evita\w*|alergi\w+|nunca|jamas|sin|odia\w*|dej\w+ de|rechaz\w+|instruct\w*|told|tell|ask|asked|pid\w+"
+    r"|dijo|cancel\w*|clos\w*|scrap\w*|sell\w*|sold|g[eo]t rid|g[ai]ve (?:away|up)|thr[eo]w\w* away|vend\w+"
+    r"|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
+)
+
+
+_DENIES_NOTHING: Final = re.compile(
+    r"\b(?:no \w+ (?:better|other|greater|more \w+) than|not only|no doubt|cant wait|not just|nothing but"
+    r"|no solo|sin duda)\b"
+)
+
+
+def _clause_before(place: Place) -> list[str]:
+    first = start = place.match.first
+    while start > 0 and place.given[start - 1].text not in _CLAUSE_ENDS:
+        start -= 1
+    return [token.text for token in place.given[start:first]]
+
+
+def _is_negated(place: Place) -> bool:
+    """A negation governs the answer: "not X", "did not move to X"."""
+    if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
+        return False
+    if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
+        # "Friday, not Tuesday" has both words of "Tuesday and Friday".
+        return True
+    words = _clause_before(place)
+    near = [word for word in words if word not in STOP_WORDS or word in NEGATIONS][-4:]
+    return not NEGATIONS.isdisjoint(near) and _DENIES_NOTHING.search(" ".join(words)) is None
+
+
+def _is_subject(place: Place) -> bool:
+    return all(word in STOP_WORDS for word in _clause_before(place))
+
+
+_PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_PASTS)})"
+_CONSIDERED: Final = re.compile(
+    r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
+    r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
+    r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly"
+    r"|(?:would|d) (?:have )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected"
+    r"|pens(?:aba|aban|o|aron|ando|ado)(?: en)?"
+    r"|at first (?:glance|sight)|(?:one|you|people) (?:would|might|could) (?:say|think|assume)|a primera vista"
+    r"|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
+)
+_THEN_ELSE: Final = re.compile(
+    r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b|\b(?:but|however|instead|then|before \w+ing"
+    r"|until|finally|ended up|settled (?:on|for)|agreed|decided|compromised"
+    rf"|in the end|pero|sino|al final|luego|finalmente|and (?:then |so )?{_PAST})\b"
+    r"|, (?:they|he|she|it|we|i|you|[a-z]+ (?:went|chose|bought|took))\b)"
+)
+_BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque|pero)\b")
+_CONDITION: Final = r"\b(?:if|unless|si|a menos que|salvo que)\b"
+_WOULD: Final = r"\b(?:would|could|podria\w*|[a-z]{3,}ria[ns]?)\b"
+_ASKS_WHAT_WAS_CONSIDERED: Final = (
+    r"\b(?:th(?:ink|ought)\w*|suggest\w*|propos\w*|offer\w*|quot\w*|consider\w*|look\w* (?:at|into|for)"
+    r"|want\w*|wish\w*|hop(?:e|ing)\w*|dream\w*|plan\w*|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like"
+    r"|first|original\w*|before|alternativ\w*|almost|nearly|interest\w*|pursu\w*|future|next|career|pens\w*"
+    rf"|qu[ie]er\w*|suen\w*|prefier\w*|casi|antes)\b|{_WOULD}|{_CONDITION}"
+)
+_SENTENCE_END: Final = re.compile(r"[.!?\n]")
+
+
+def _was_only_considered(place: Place) -> bool:
+    plain, start = place.plain, place.start
+    clause = plain[max(plain.rfind(mark, 0, start) for mark in (".", ";", "\n", " but ", " pero ")) + 1 : start]
+    considered = _CONSIDERED.search(clause)
+    return considered is not None and bool(
+        _THEN_ELSE.match(plain, place.end) or _BUT_BEFORE.search(clause, 0, considered.start())
+    )
+
+
+def _is_supposed(place: Place) -> bool:
+    """The answer stands in a conditional sentence, and another sentence answers."""
+    *earlier, before = _SENTENCE_END.split(place.plain[: place.start])
+    after, *later = _SENTENCE_END.split(place.plain[place.end :])
+    sentence = f"{before}|{after}"
+    has_more = re.search(r"\w", "".join(earlier + later)) is not None
+    return has_more and bool(re.search(_WOULD, sentence) and re.search(_CONDITION, sentence))
+
+
+_ASKS_ABOUT_THE_PAST: Final = (
+    r"\b(?:before|previous\w*|former\w*|original\w*|initial\w*|first|used to|old|earlier|until|once|prior|antes"
+    r"|(?:replac|supersed|succe|chang|swap|switch|sell|sold|took over|reemplaz|sustitu|cambi)\w*"
+    r"|(?:in|en) (?:19|20)\d\d|back then|at the time|anterior\w*|primer\w*|inicial\w*|antigu\w*)\b"
+)
+_CORRECTION: Final = (
+    r"(?:\b(?:no,? wait|wait,? no|(?:oh|hmm+|ah|uh),? wait|(?:hmm+|oh|ah|uh|wait|well|sorry|perdon),? no"
+    r"|(?<!and )i mean|(?<=[.,;—–-] )(?:sorry|perdon|correction|correccion)|scratch that|make that|or rather|digo"
+    r"|mejor dicho|quiero decir|strike that|i got (?:that|it) wrong|(?:i )?(?:misspoke|mixed (?:that|it|them"
+    r"|those|this) up|misread (?:that|it|this))|my (?:mistake|bad|apologies)|apologies|edit(?=:)"
+    r"|on (?:re-?reading|closer inspection)|(?:looking|look|reading|checking) (?:again|closer|more closely|back)"
+    r"|hold on|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento|on (?:second thoughts?|reflection)"
+    r"|let me correct (?:that|myself))\b"
+    r"|(?:\.\.|…|[,;.?\n—–-])\s{0,9}(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+)
+CORRECTS_ITSELF: Final = re.compile(_CORRECTION)
+_NOW: Final = re.compile(
+    r"\b(?:now|(?:has|have) since|(?:has|have) been [^.;\n]{0,40}since|currently|these days|nowadays|at present"
+    r"|as of|since (?!(?:he|she|it|they|you|i|we|the|there|that)\b)\w+|ahora|actualmente|hoy en dia)\b"
+)
+_ONCE: Final = re.compile(
+    r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|(?:started"
+    r"|began) (?:out|off|with|as)|before (?:that|then)|antes"
+    r"|al principio|inicialmente|originalmente|ya no|solia)\b"
+)
+_CHANGED: Final = re.compile(
+    r"\b(?:then|later|finally|luego|despues|finalmente|(?:correct|chang|switch|updat|cambi|correg|corrig)\w*)\b"
+)
+_BEFORE_AFTERWARDS: Final = re.compile(
+    r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
+)
+_WAS: Final = re.compile(
+    r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
+    r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
+)
+_WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
+"""Any character of a clause; a decimal point ends none."""
+_CHANGES: Final = (
+    r"\b(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
+    r"|push|postpon|brought|bring|grow|grew|shr[iau]nk|climb|jump|cut|extend|shift|reschedul|swap|transferr|convert"
+    r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj"
+    rf")\w*{_WITHIN}{{0,60}}"
+)
+_NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")
+"""A second verb in the present tense begins a clause: "you were a baker and are a postman now"."""
+
+
+def _is_outdated(place: Place) -> bool:
+    """The reply contrasts then and now, and the answer stands on the side of then."""
+    plain, start = place.plain, place.start
+    marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ")
+    breaks = [found.end() for found in _NEW_VERB.finditer(plain, 0, start)]
+    begin = max(*(plain.rfind(mark, 0, start) + 1 for mark in marks), *breaks)
+    clause = plain[begin:start]
+    once = _ONCE.search(clause)
+    if (once and not _CHANGED.search(clause, once.end())) or _BEFORE_AFTERWARDS.match(plain, place.end):
+        return True
+    return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
+
+
+_CONCLUDES: Final = re.compile(
+    r"(?:\b(?:so|thus|therefore|hence|(?:that|which) (?:leaves|makes|gives)|por (?:lo )?tanto|asi que)\b|=)"
+    r"(?![^.\n]*\b(?:each|per|apiece|cada)\b)[^.\n]*"
+)
+
+
+def _is_overruled(place: Place) -> bool:
+    """The reply concludes with another value of the same kind; what it says on the way there is not its answer."""
+    one = place.matched[0]
+    return any(
+        (token.text in DAY_NAMES and one.text in DAY_NAMES)
+        or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
+        for found in _CONCLUDES.finditer(place.plain, place.end)
+        for token in place.given
+        if found.start() <= token.start < found.end() and not same_token(one, token)
+    )
+
+
+_DONT_KNOW: Final = re.compile(
+    r"\b(?:i (?:really |honestly |just )?(?:do not|dont|cannot|cant|am not|m not|could not|couldnt) (?:really "
+    r"|actually |quite |honestly )?(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not"
+    r"|un)(?: )?(?:sure|certain)|not sure|no idea|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que"
+    r"|cual|quien|donde|cuando|como|cuant\w+)\b)|(?:no|without any|without a) way (?:for me )?to (?:know|tell"
+    r"|be sure)|could (?:just as well|equally|also) be|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]"
+    r"|not (?:mentioned|specified|stated|clear)|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
+)
+_MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may be|quizas?|tal vez|puede que)\b")
+
+
+def _gives_up(place: Place) -> bool:
+    beside = " | ".join(
+        (place.plain[max(0, place.start - _NEAR) : place.start], place.plain[place.end : place.end + _NEAR])
+    )
+    return _DONT_KNOW.search(beside) is not None or len(_MAYBE.findall(beside)) > 1
+
+
+_SAYS_IT_OTHERWISE: Final = (
+    r"[^.;\n]{0,30}\b(?:for short|to be (?:exact|precise)|in other words|in full|exactly|in (?:uk|us|eu"
+    r"|european|american|british|metric|imperial)\b|as (?:he|she|they|you|i|we) "
+    r"(?:call|like|put|say)\w*|para ser exact\w+|es decir)\b"
+)
+
+
+def _has_one_value(place: Place) -> bool:
+    return sum(token.kind in ("number", "time", "date") for token in tokens_of(place.answer)) < 2
+
+
+_OFFERS: Final = re.compile(
+    r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
+    r"|(?:one|either|any) of (?:these|those|the following|them)|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos"
+    r"|ellas))\b[^.;\n]{0,40}?(?:\bare|\binclude|\bson|:)"
+)
+_ONE_OF: Final = re.compile(
+    r"\b(?:one|either|any|some) of(?: \w+){0,3}\W(?=[^.;\n]*+\Z)[^.;\n]*,|\b(?:one|either) of \Z"
+)
+
+
+def _is_listed(place: Place) -> bool:
+    """The reply is a bare list of things, or offers several, and the answer is one of them."""
+    plain, first, given = place.plain, place.matched[0], place.given
+    if CORRECTS_ITSELF.search(plain):
+        return False
+    if _ONE_OF.search(plain, 0, first.start):
+        return True
+    offers = _OFFERS.search(plain, 0, first.start)
+    segments: list[list[Token]] = [[]]
+    for before, token, after in zip((None, *given), given, (*given[1:], None), strict=False):
+        begins_line = token.kind == "number" and (before is None or before.text == "\n")
+        is_list_number = begins_line and after is not None and after.text in (".", ")")
+        if is_list_number or (offers and token.start < offers.end()):
+            continue
+        if (token.kind == "mark" and token.text in ",\n;") or token.text in ("and", "y", "or", "o"):
+            segments.append([])
+        elif token.kind != "mark":
+            segments[-1].append(token)
+    filled = [segment for segment in segments if segment]
+    if len(filled) < (2 if offers else 3) or len(filled) <= 2 * (place.among - 1) or max(map(len, filled)) > 3:
+        return False
+    mine = next((segment for segment in filled if segment[0].start <= first.start <= segment[-1].start), None)
+    if mine is None or mine[-1].end != place.matched[-1].end:
+        return False
+    if re.fullmatch(r"(?:\w+-)?", plain[mine[0].start : first.start]) is None:
+        return False
+    # "Lyon, Rhône, France" names one place.
+    names = set(map(folded, NAME.findall(place.reply)))
+    is_place_name = (
+        mine is filled[0]
+        and len(filled) == 3
+        and re.search(r"\S\n|\b(?:and|y|or|o)\b", plain) is None
+        and all(part[0].text in names for part in filled[1:])
+    )
+    return not is_place_name and all(segment[0].kind == mine[0].kind for segment in filled)
+
+
+NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
+_SENTENCE_START: Final = re.compile(r"(?:\A|[.!?:\n]\s*)[\W_]*\Z")
+_RELATIVE: Final = (
+    r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia|prima"
+    r"|abuela|amiga|jefa|vecina|suegra"
+    r"|husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa|boyfriend|marido|padre|hijo|hermano|tio|primo"
+    r"|abuelo|amigo|jefe|vecino|suegro"
+    r"|partner|parents|cousin|friend|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate"
+    r"|landlord|doctor|teacher|coach|kids?|children|twin)"
+)
+_OF_YOU: Final = re.compile(r"\b(?:you|yours|your own|tu|tuyo|tuya|te)\b")
+_ABOUT_ME: Final = re.compile(
+    r"\b(?:my|mine|i|me|we|us|our|mi|mis|yo|tengo|soy|estoy|vivo|trabajo|estudio|llevo|uso|juego|compre|pague|pedi"
+    r"|elegi|conduzco)\b"
+)
+_ASKS_WHO: Final = r"\b(?:who|whom|whose|quien|quienes)\b"
+_AUXILIARY: Final = frozenset(
+    "do does did is are was were has have had will would can could should shall may might am be been being got also"
+    " then still once first just already recently usually always never ever later".split()
+)
+_ASKED_VERB: Final = (
+    re.compile(r"\bwho (?:is|was|are|were) (?P<verb>\w+) than (?P<object>.+)"),
+    re.compile(r"\bwho (?:is|was) (?P<object>my|our|\w+) (?P<verb>\w+[eo]r)\W*\Z"),
+    re.compile(
+        r"\bwho(?:m|se)? (?:\w+ )??(?:did|do|does|has|have|had) (?P<subject>(?!the |an? )\w+) (?P<verb>\w+)"
+    ),
+    re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
+    re.compile(r"\bwho (?:will |would |can |has |have |had )?(?P<verb>\w+)(?P<object>.*)"),
+    re.compile(r"\bquien (?P<object>me|nos|le|te) (?P<verb>\w+)"),
+    re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien) (?P<verb>\w+)"),
+    re.compile(
+        rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
+        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_PASTS)})\W*\Z"
+    ),
+    re.compile(r"\A\W*(?:en |a |de |desde )?(?:donde|cuando|que|cual|quien)(?: \w+)? (?P<verb>\w+)\W*\Z"),
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question: its tokens that a reply can take up, the names in it, its verb, and who is known to act in it."""
+
+    words: tuple[Token, ...]
+    names: frozenset[str]
+    verb: Token | None
+    about_me: bool
+    asks_who: bool
+    known: frozenset[str]
+    known_acts: bool
+
+
+@lru_cache(maxsize=256)
+def asked_by(question: str) -> Asked:
+    plain = folded(question)
+    inside = (name for name in NAME.finditer(question) if not _SENTENCE_START.search(question[: name.start()]))
+    names = frozenset([*(folded(name.group()) for name in inside), *re.findall(rf"\bmy ({_RELATIVE})\b", plain)])
+    words = tuple(
+        token
+        for _, token in content_of(tokens_of(question))
+        if token.kind != "word" or token.text not in FORMS_A_QUESTION or token.text in names
+    )
+    verb, known, acts = None, "", False
+    if found := next(filter(None, (form.search(plain) for form in _ASKED_VERB)), None):
+        first = next((token for token in tokens_of(found["verb"]) if token.kind == "word"), None)
+        if first is not None and first.text not in STOP_WORDS | _AUXILIARY:
+            groups = found.groupdict()
+            verb, acts = first, bool(groups.get("subject"))
+            known = groups.get("subject") or groups.get("object") or ""
+    who = {word for word in re.findall(r"\w+", known) if word in names or word == known.strip()}
+    if re.search(r"\b(?:i|me|my|we|us|our|nos)\b", known):
+        who.add("you")
+    return Asked(
+        words, names, verb, bool(_ABOUT_ME.search(plain)), bool(re.search(_ASKS_WHO, plain)), frozenset(who), acts
+    )
+
+
+def _base_stems(word: str) -> frozenset[tuple[int, str]]:
+    """The stems of a word, of an irregular past those of its verb."""
+    return frozenset(enumerate(stems_of(IRREGULAR_PASTS.get(word, word))))
+
+
+def is_form_of(verb: Token, token: Token) -> bool:
+    """Whether a word is a form of a verb, also an irregular one."""
+    return token.kind == "word" and not _base_stems(verb.text).isdisjoint(_base_stems(token.text))
+
+
+_CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras aunque".split(" "))
+_ANY_JOINT: Final = _CONTRAST | frozenset(", and then y luego ( )".split(" "))
+_NO_SUBJECT: Final = frozenset(
+    "still only so also then now currently actually just exactly total instead today later new yes no not too"
+    " before after since from until there until ahora".split()
+)
+_THIRD_PERSON: Final = frozenset("it he she they that this which who el ella ellos eso esto".split())
+_POINTS_BACK: Final = frozenset("where which who there that donde que alli".split())
+_ASIDE: Final = re.compile(
+    r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
+    r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
+)
+_NEWLY: Final = re.compile(r"\b(?:now|currently|today|since|new|later|finally|actually|ahora|actualmente|desde)\b")
+_ELLIPTICAL: Final = 4
+"""Tokens. So short a clause leaves out what it shares with the one before: "…, the bakery at 7"."""
+
+
+def _clauses_of(given: Sequence[Token], joints: frozenset[str]) -> Iterator[list[Token]]:
+    clause: list[Token] = []
+    for token in given:
+        if token.text not in joints:
+            clause.append(token)
+        elif clause:
+            yield clause
+            clause = []
+    if clause:
+        yield clause
+
+
+@lru_cache(maxsize=8)
+def _clauses_and_topics(
+    given: tuple[Token, ...], joints: frozenset[str], asked: Asked
+) -> tuple[list[list[Token]], list[frozenset[Token]]]:
+    """The clauses of a reply, and what each takes up of the question: in its own words, by a pronoun, or by leaving
+    it out. It is the same for every place that matches.
+    """
+    clauses = list(_clauses_of(given, joints))
+    found: list[frozenset[Token]] = []
+    for clause in clauses:
+        here = frozenset(one for one in asked.words if any(_is_same(one, token) for token in clause))
+        texts = [token.text for token in clause]
+        first = next((text for text in texts if text not in _NO_SUBJECT), "")
+        if asked.verb is not None and not {"do", "does", "did"}.isdisjoint(texts):
+            here |= {one for one in asked.words if one.text == asked.verb.text}
+        goes_on = first in _THIRD_PERSON or not (here or _said_by(clause, asked))
+        if found and (goes_on or (len(clause) <= _ELLIPTICAL and here)):
+            here |= {one for one in found[-1] if here.isdisjoint(found[-1]) or one.text not in asked.names}
+        found.append(here)
+    return clauses, found
+
+
+def _is_same(one: Token, token: Token) -> bool:
+    return same_token(one, token) or (one.kind == "word" and is_form_of(one, token))
+
+
+def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
+    """The words of a clause that are not taken from the question."""
+    return [
+        token
+        for token in clause
+        if token.kind == "word"
+        and token.text not in STOP_WORDS | _NO_SUBJECT | _AUXILIARY
+        and not any(same_token(one, token) for one in asked.words)
+    ]
+
+
+def _joined(clause: Sequence[Token]) -> str:
+    return " ".join(token.text for token in clause)
+
+
+def _another_clause_answers(place: Place) -> bool:
+    """Another clause has more of what is asked about than that of the match, and a value of the same kind."""
+    asked, matched = asked_by(place.question), place.matched
+    names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
+    if place.among > 1 or CORRECTS_ITSELF.search(place.plain):
+        return False
+    for joints in (_CONTRAST, _ANY_JOINT):
+        clauses, taken = _clauses_and_topics(place.given, joints, asked)
+        mine = [at for at, clause in enumerate(clauses) if any(token in clause for token in matched)]
+        if len(mine) != 1 or _NEWLY.search(_joined(clauses[mine[0]])):
+            continue
+        clause, here = clauses[mine[0]], taken[mine[0]]
+        own = [token for token in _said_by(clause, asked) if token not in matched]
+        is_another_act = joints is _CONTRAST or re.fullmatch(_PAST, clause[0].text) is not None
+        is_led = is_another_act or any(token.text in names and token.start < matched[0].start for token in own)
+        for other, there in zip(clauses, taken, strict=True):
+            if _ASIDE.search(_joined(other)) or other[0].text in _POINTS_BACK:
+                continue
+            if here < there and _has_other_value(matched[0], other):
+                return True
+            about = {token.text for token in there - here}
+            is_answer = is_led and (
+                bool(about & asked.names)
+                or (is_another_act and asked.verb is not None and asked.verb.text in about)
+            )
+            if asked.asks_who and own:
+                is_answer = is_answer or any(token.text in names for token in other)
+            if here < there and matched[0].kind == "word" and is_answer:
+                return True
+            if asked.about_me and _says_it_of_you(other, clause) and not _OF_YOU.search(_joined(clause)):
+                return True
+    return False
+
+
+def _says_it_of_you(clause: Sequence[Token], other: Sequence[Token]) -> bool:
+    """Whether a clause says of the user, with the same verb, what another says of somebody."""
+    subject, verb, *_ = [*(token.text for token in clause if token.text not in ("and", "y")), "", ""]
+    verb = {"have": "has", "are": "is", "tienes": "tiene"}.get(verb, verb)
+    return subject in ("you", "tu") and any(token.text == verb for token in other)
+
+
+def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
+    """Whether a clause has another figure of the same kind."""
+    return one.kind != "word" and any(
+        not same_token(one, token)
+        and (
+            (token.kind == one.kind and (one.kind != "number" or one.extra in ("", token.extra)))
+            or (token.extra == AT and one.kind == "time")
+            or bool({(one.extra, token.extra), (token.extra, one.extra)} & SUBUNITS.keys())
+        )
+        for token in clause
+    )
+
+
+def _subject_of(verb: int, given: Sequence[Token]) -> int:
+    """The place of the last word before a verb and its auxiliaries; -1 where there is none."""
+    return next((place for place in range(verb - 1, -1, -1) if given[place].text not in _AUXILIARY), -1)
+
+
+_CLAUSE: Final = re.compile(r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|however|whereas|while|pero|mientras|aunque)\b)")
+_OF_A_RELATIVE: Final = re.compile(
+    r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
+    rf"(?P<whose>your|tus?|his|her|their|su|[^\W\d_]+) (?:\w+ )?(?P<who>{_RELATIVE})\b"
+)
+
+
+def _is_said_of_a_relative(place: Place) -> bool:
+    """The reply speaks of a relative or friend of whom is asked about, and the question names no such person."""
+    plain, asked, start = place.plain, place.asked, place.start
+    begin = max((found.end() for found in _CLAUSE.finditer(plain, 0, start)), default=0)
+    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, begin, start)][::-1]), None)
+    if subject is None or re.search(rf"\b{subject['who']}", asked):
+        return False
+    whose = subject["whose"]
+    if whose in ("your", "tu", "tus"):
+        is_near = bool(_ABOUT_ME.search(asked))
+    else:
+        is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
+    beside = plain[subject.end("who") : start] + re.split(rf",|{_CLAUSE.pattern}", plain[place.end :])[0]
+    return is_near and not _OF_YOU.search(beside)
+
+
+_OWNER: Final = re.compile(r"\b([^\W\d_]+)['’]s (?:\w+ )??([^\W\d_]{3,})")
+
+
+def _owner_differs(place: Place) -> bool:
+    """ "Ana's sister did it" does not say that Ana did; "Ana's dog is Rex" says nothing of Tom's dog."""
+    with_owners = folded_with_apostrophes(place.reply)
+    matched = re.escape(place.plain[place.start : place.end])
+    if re.fullmatch(rf"\W*{matched}['’]s (?:\w+ )?{_RELATIVE}\b(?!.*\b{matched}\b).*", with_owners, re.DOTALL):
+        return True
+    asked = folded_with_apostrophes(place.question)
+    of_relative = re.search(rf"\bmy {_RELATIVE}['’]s (?P<thing>\w+(?: \w+)?)", asked)
+    if of_relative and re.search(rf"\byour {of_relative['thing']}\b", place.plain):
+        return True
+    owners = {noun: owner for owner, noun in _OWNER.findall(asked)}
+    has_other_owner = any(noun in owners for _, noun in _OWNER.findall(with_owners))
+    return has_other_owner and set(owners.values()).isdisjoint(re.findall(r"\w+", place.plain))
+
+
+_BE: Final = frozenset("is are was were been being be got get gets am".split())
+
+
+@lru_cache(maxsize=16384)
+def _are_converse(verb: str, word: str) -> bool:
+    ours, its = _base_stems(verb), _base_stems(word)
+    return any(ours & _base_stems(one) and its & _base_stems(other) for one, other in CONVERSES)
+
+
+def _is_other_way_round(place: Place) -> bool:
+    """Asked who lent me the tent, the reply says that I did: who acts in it is who is acted on in the question."""
+    asked, given, match = asked_by(place.question), place.given, place.match
+    if asked.verb is None or not asked.asks_who or not asked.known:
+        return False
+    for at, token in enumerate(given):
+        sign = 1 if is_form_of(asked.verb, token) else -1 if _are_converse(asked.verb.text, token.text) else 0
+        between = given[min(at, match.last) : max(at, match.first)]
+        if not sign or any(one.text in ".;!?\n" for one in between):
+            continue
+        is_compared = [one.text for one in given[at + 1 : at + 2]] == ["than"]
+        if token.text == asked.verb.text and token.text.endswith(("er", "or")) and not is_compared:
+            continue  # the noun: "your manager"
+        before = _subject_of(at, given)
+        if not is_compared and any(one.text in _BE for one in given[before + 1 : at]):
+            sign = -sign
+        acts_as_asked = (sign > 0) == asked.known_acts
+        has_known_subject = before >= 0 and given[before].text in asked.known
+        if re.fullmatch(r"\w+[ai]ste", token.text):
+            has_known_subject = "you" in asked.known
+        if not acts_as_asked if has_known_subject else (acts_as_asked and match.first <= before <= match.last):
+            return True
+    return False
+
+
+_ASKS_WHAT_WAS_ASKED: Final = r"\b(?:ask|wonder|question|pregunt)\w*"
+
+VETOES: Final[Sequence[Veto]] = (
+    Veto("all but", "denied", before=r"\b(?:any|every|all)\w* but (?:in |at |on |the )*\Z|\bmenos (?:en )?\Z"),
+    Veto("X? No", "denied", after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"),
+    Veto(
+        "X is fine, of what is not",
+        "denied",
+        after=r"\s*(?:is|are|es|son|esta|estan)? (?:fine|ok|okay|safe|allowed|no problem|bien|permitid\w+)\b",
+        when=lambda place: re.search(_ASKS_WHAT_FAILED, place.asked) is not None,
+    ),
+    Veto(
+        "turned down X",
+        "denied",
+        before=r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*"
+        r"|gave up(?: on)?"
+        r"|ruled out|turned down|sold|gave away|got rid of|closed|scrapped|stopped (?:using|going to)|threw away"
+        r"|vendi\w+|rechaz\w+|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
+        r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z",
+        unless=_ASKS_WHAT_FAILED,
+    ),
+    Veto(
+        "rather than X",
+        "denied",
+        before=r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b[^,.;\n]*\Z"
+        r"|\b(?:except|excepto|salvo)(?: \S+){0,2} \Z",
+    ),
+    Veto("not X", "denied", unless=_ASKS_WHAT_FAILED, when=_is_negated),
+    Veto(
+        "X is wrong",
+        "denied",
+        after=r"[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
+        r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
+        r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b",
+        unless=_ASKS_WHAT_FAILED,
+    ),
+    Veto(
+        "X did not",
+        "denied",
+        after=r"[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
+        r"|couldnt|wouldnt|wont|cant|cannot|no)\b",
+        unless=_ASKS_WHAT_FAILED,
+        when=_is_subject,
+    ),
+    Veto(
+        "from X to Y",
+        "superseded",
+        before=rf"{_CHANGES}\b(?:from|de|del)\b{_WITHIN}{{0,60}}\Z",
+        after=rf"{_WITHIN}{{0,20}}?\b(?:to|a|al)\b",
+    ),
+    Veto("X, no wait, Y", "superseded", after=rf"[\s\S]{{0,{_NEAR}}}?{_CORRECTION}"),
+    Veto(
+        "X, replaced by Y",
+        "superseded",
+        after=r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by"
+        r"|(?:changed|updated|corrected|amended) to|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
+        r"|[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected"
+        r"|updated|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b",
+        unless=_ASKS_ABOUT_THE_PAST,
+    ),
+    Veto(
+        "Y (was X)",
+        "superseded",
+        before=r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
+        r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z"
+        r"|[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
+        r"|down from|from|antes|era)\b[^()\[\]]*\Z",
+        unless=_ASKS_ABOUT_THE_PAST,
+    ),
+    Veto(
+        "swapped X for Y",
+        "superseded",
+        before=r"\b(?:swapp|exchang|trad|replac|ditch|dropp|switch|sold|abandon|cambi|sustitu|reemplaz)\w*"
+        r"(?: \w+){0,2}\s*\Z",
+        after=r"(?: \w+)? (?:for|with|by|in favou?r of|por) \w",
+        unless=_ASKS_ABOUT_THE_PAST,
+    ),
+    Veto(
+        "X left, now Y",
+        "superseded",
+        after=r"\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|closed|shut|folded|broke|died"
+        r"|se jubilo|se fue)\b"
+        r"[\s\S]*?\b(?:so|now|these days|since then|ahora)\b",
+        unless=_ASKS_ABOUT_THE_PAST,
+    ),
+    Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
+    Veto(
+        "X. The answer is Y",
+        "superseded",
+        after=r"[\s\S]*?\b(?:(?:the|my|final|correct|right) answer(?: is| would be|:)|answer:"
+        r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
+    ),
+    Veto("X, so Y", "superseded", when=_is_overruled),
+    Veto(
+        "nearly chose X",
+        "denied",
+        before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z",
+        unless=_ASKS_WHAT_WAS_CONSIDERED,
+    ),
+    Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
+    Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
+    Veto(
+        "asked whether X",
+        "denied",
+        before=r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
+        unless=_ASKS_WHAT_WAS_ASKED,
+    ),
+    Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
+    Veto("of another owner", "denied", when=_owner_differs),
+    Veto("the other way round", "denied", when=_is_other_way_round),
+    Veto("another clause answers", "denied", when=_another_clause_answers),
+    Veto("does not know", "hedged", when=_gives_up),
+    Veto(
+        "X or Y",
+        "hedged",
+        after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
+        r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
+        r"|\s?/\s?\w+(?![\w/])"
+        r"|(?:, \w+(?: \w+){0,2})+,? (?:or|o|u)\b"
+        r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b",
+    ),
+    Veto(
+        "between X and Y",
+        "hedged",
+        when=_has_one_value,
+        before=r"\b(?:between|entre|either)\b(?:\W+\w+){0,2}\W+\Z",
+    ),
+    Veto(
+        "Y or X",
+        "hedged",
+        before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
+        after=rf"(?!{_SAYS_IT_OTHERWISE})",
+    ),
+    Veto("X to Y", "hedged", after=r"(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
+    Veto("one of a list", "candidates", when=_is_listed),
+)
+
+
+Polarity = Literal["yes", "no"]
+
+_LIKELY: Final = r"(?:(?:most |very )?(?:likely|probably|presumably|possibly)|probablemente|seguramente)"
+_EXPECTED: Final = re.compile(
+    rf"\W*(?:{_LIKELY}\W+)?(?P<says>yes|no|si)(?:\W+{_LIKELY})?(?P<rest>\W*\Z|\s*[,.;:(—–-]|\s(?=because|since|porque))"
+)
+_LEAD_IN: Final = re.compile(
+    r"\W*(?:(?:(?:the |my )?answer(?: is)?|(?:la )?respuesta(?: es)?|well|so|pues|bueno"
+    rf"|based on [^,.]*|according to [^,.]*)\W+|{_LIKELY}\W+)*"
+)
+_YES: Final = re.compile(
+    r"(?:yes|yeah|yep|yup|correct|indeed|certainly|definitely|absolutely|of course|that is right|thats right"
+    r"|affirmative|true|si|claro|exacto|efectivamente|por supuesto|cierto)\b"
+)
+_NO: Final = re.compile(
+    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrect|unlikely|false"
+    r"|i doubt|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso|incorrecto)\b"
+    r"|[^.;]{0,30}\b(?:used to\b.{0,20}\bbut|not any ?more|no longer|ya no)\b"
+)
+_SHORT_YES: Final = re.compile(
+    r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
+    r"|could|will|would|should)\W*\Z"
+)
+_PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
+
+
+def expected_polarity(expected: str) -> tuple[Polarity | None, bool]:
+    """What the expected answer of a yes-or-no question says, and whether it says nothing else."""
+    if (found := _EXPECTED.match(folded(expected))) is None:
+        return None, False
+    return ("no" if found["says"] == "no" else "yes"), not re.search(r"\w", folded(expected)[found.end() :])
+
+
+def polarity_of(reply: str, question: str) -> Polarity | None:
+    """What a reply to a yes-or-no question says; None where its form does not show it."""
+    plain = folded(reply)
+    for correction in [*CORRECTS_ITSELF.finditer(plain)][-1:]:
+        plain = plain[correction.end() :]
+    first = next((part for part in re.split(r"(?<=[.!?;])\s|\n", plain) if re.search(r"\w", part)), "")
+    said = _LEAD_IN.sub("", first, count=1)
+    if _NO.match(said):
+        return "no"
+    if _YES.match(said):
+        return "yes"
+    main = re.split(r"\b(?:but|although|because|since|so|pero|aunque|porque)\b|[,;]", said)[0]
+    if any(token.text in NEGATIONS for token in tokens_of(main)):
+        return "no"
+    if _SHORT_YES.match(said):
+        return "yes"
+    names = frozenset(map(folded, re.findall(r"(?<=\s)[^\W\d_a-zà-ÿ]\w+", question)))
+    asked = [token for _, token in content_of(tokens_of(question)) if token.text not in names][1:]
+    missing = [one for one in asked if not any(same_token(one, token) for token in tokens_of(said))]
+    has_pronoun = bool(set(re.findall(r"\w+", said)) & _PRONOUNS - set(re.findall(r"\w+", folded(question))))
+    return "yes" if asked and len(missing) <= min(int(has_pronoun), len(asked) - 1) else None
