@@ -358,7 +358,7 @@ class MemoryBackend(Protocol):
         return Recall()
 
     async def observe(self, exchange: Exchange) -> None:
-        """The write path. Observing the same exchange twice changes nothing."""
+        """Write an exchange to memory. Observing the same exchange twice changes nothing."""
         ...
 
     async def settle(self) -> None:
@@ -384,7 +384,7 @@ class MemoryBackend(Protocol):
         ...
 
     async def close(self, status: ClosingStatus) -> None:
-        """The conversation is over (``resolved``), or the replay was abandoned (``cancelled``)."""
+        """End the conversation: it is over (``resolved``), or the replay was abandoned (``cancelled``)."""
         return
 
     async def save(self, path: Path) -> None:

@@ -164,7 +164,7 @@ class FullContextBackend(MemoryBackend):
         return Snapshot(values={} if text is None else {REDIS: {self._opened(): text}})
 
     async def close(self, status: ClosingStatus) -> None:
-        """The log stays, or expires after ``ttl_seconds``."""
+        """Leave the log in place, or let it expire after ``ttl_seconds``."""
         if self._ttl_seconds is not None and self._key is not None:
             with self.trace.caused_by("close", ACTOR):
                 await self._memory.expire(self._key, self._ttl_seconds)

@@ -52,20 +52,20 @@ def watch_calls(watcher: Callable[[], None]) -> None:
 
 
 def start_watching() -> None:
-    """A memory is about to work."""
+    """Note that a memory is about to work."""
     for watcher in _watchers:
         watcher()
 
 
 def call_began(id_: str) -> None:
-    """A watcher saw a call begin, in the context of its caller."""
+    """Note the begin of a call that a watcher saw, in the context of its caller."""
     sink = _sink.get()
     if sink is not None:
         _under_way[id_] = sink
 
 
 def call_ended(id_: str, call: ModelCall) -> None:
-    """A watcher saw the end of a call, in any context. Only the first report of a call counts."""
+    """Note the end of a call that a watcher saw, in any context. Only the first report of a call counts."""
     sink = _under_way.pop(id_, None)
     if sink is not None:
         sink(call)

@@ -340,7 +340,8 @@ def _module(name: str, path: str) -> Any:
 
 @contextmanager
 def _current_folder_first() -> Iterator[None]:
-    """A console script does not search the current folder, and installed packages often leave a ``tests`` behind.
+    """Search the current folder first: console scripts do not, and installed packages often leave a ``tests``
+    behind.
 
     Afterwards it is searched last, for later imports of the memory, so that it shadows nothing else.
     """

@@ -66,7 +66,7 @@ class ExchangeRetriever(Protocol):
     """Finds the exchanges of one conversation."""
 
     def add(self, id_: str, exchange: Exchange) -> None:
-        """An exchange was stored under this id."""
+        """Note that an exchange was stored under this id."""
         ...
 
     async def search(self, store: KnowledgeStore, text: str, count: int) -> list[RankedExchange]:
@@ -235,7 +235,7 @@ class RagBackend(MemoryBackend):
         return resources.embedder
 
     async def open(self, namespace: Namespace) -> None:
-        """An empty ``goodai_ltm_full_history`` for this namespace."""
+        """Open an empty ``goodai_ltm_full_history`` for this namespace."""
         if self._store is not None:
             self._store.close()
         self._namespace = namespace

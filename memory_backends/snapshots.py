@@ -54,11 +54,11 @@ class Provenance:
         self._heard: dict[str, Message] = {}
 
     def heard(self, exchange: Exchange) -> None:
-        """An exchange is being observed."""
+        """Note that an exchange is being observed."""
         self._heard |= {message.turn_id: message for message in exchange.messages}
 
     def note(self, snapshot: Snapshot, turns: Turns) -> None:
-        """The memory holds this now, after these turns. Sources that a payload names itself are taken over."""
+        """Note what the memory holds now, after these turns. Sources that a payload names itself are taken over."""
         before, old = self._items, self._sources
         items = dict(_items_of(snapshot))
         texts = {place: said for place, (said, _) in items.items()}

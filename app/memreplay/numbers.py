@@ -1,4 +1,4 @@
-"""How numbers are written wherever they are shown: counts, shares, intervals and prices."""
+"""Numbers as they are shown everywhere: counts, shares, intervals and prices."""
 
 from __future__ import annotations
 

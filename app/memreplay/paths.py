@@ -32,7 +32,7 @@ def recordings_folder() -> Path:
 
 
 def notes_folder() -> Path:
-    """For bookmarks of recordings that cannot be written."""
+    """Return the folder for bookmarks of recordings that cannot be written."""
     return user_data_path(APPLICATION, appauthor=False) / "notes"
 
 

@@ -65,7 +65,7 @@ class Memory:
 
 @contextmanager
 def _in_one_sentence() -> Iterator[None]:
-    """What a user can fix is the whole failure: a traceback of memreplay would hide it."""
+    """Fail with one sentence: a traceback of memreplay would hide what the user can fix."""
     from memreplay.errors import MemreplayError
 
     try:

@@ -38,10 +38,10 @@ _PRIVATE = ("qdrant_api_key", "agent_token", "keys", "theme", "trusted_projects"
 CHANGE_NO_ANSWER = frozenset(
     {"fresh", "concurrency", "rpm", "tpm", "timeout", "cache", "offline", "redis_ttl", "workers", "cluster"}
 )
-"""Settings of how a run is carried out."""
+"""Settings that do not affect answers (excluded from the fingerprint)."""
 
 AS_GIVEN = "given"
-"""In the settings of a recording, those that the run replaced by what they led to, as they were given."""
+"""Key under which a recording keeps the original values of settings that the run resolved."""
 _LARGEST_NUMBER = 2**53 - 1
 """The largest integer that every JSON reader represents exactly."""
 
@@ -52,7 +52,7 @@ Positive = Annotated[int, Ge(1)]
 
 @dataclass(frozen=True)
 class Flag:
-    """How a setting appears in ``--help`` and in the README. Without ``metavar`` it is a switch.
+    """The appearance of a setting in ``--help`` and in the docs. Without ``metavar`` it is a switch.
 
     ``default`` describes the default where the value itself does not.
     """

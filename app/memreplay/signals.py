@@ -19,7 +19,7 @@ from types import FrameType
 from memreplay.errors import EXIT_INTERRUPTED
 
 SECONDS_TO_END = 0.8
-"""How long a process that has to end at once may take to end in order."""
+"""Seconds that a process which has to end at once may take to end in order."""
 
 _SHOW_CURSOR = b"\x1b[?25h"
 
@@ -90,7 +90,7 @@ class Deadline:
 def two_step_interrupt(
     first: Callable[[], None], second: Callable[[], None], farewell: str = "interrupted; what was finished is saved"
 ) -> Iterator[None]:
-    """In the running event loop, call ``first`` at the first Ctrl-C and ``second`` at the next.
+    """Call ``first`` at the first Ctrl-C and ``second`` at the next, in the running event loop.
 
     Other requests to end count as the second: SIGTERM, SIGQUIT, and SIGHUP unless it is ignored (nohup). If the
     process has not ended :data:`SECONDS_TO_END` after the second, it is ended, with ``farewell``.

@@ -1,4 +1,4 @@
-"""What a file from elsewhere may decide: a recording, or the settings of a project.
+"""Limits on what a file from elsewhere may decide: a recording, or the settings of a project.
 
 It may choose among the memories that memreplay ships, and set numbers within bounds. Whatever runs code, starts a
 process, names an address or a provider, or costs money counts only if the user says the same, or allows it.

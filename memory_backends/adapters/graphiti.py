@@ -129,7 +129,7 @@ def _imported() -> None:
 
 
 async def _make_indices(driver: Any) -> None:
-    """The text indices that searches need, which Graphiti does not create in Kuzu by itself."""
+    """Create the text indices that searches need; Graphiti does not create them in Kuzu by itself."""
     await driver.build_indices_and_constraints()
     queries = library("graphiti_core.graph_queries")
     for query in queries.get_fulltext_indices(driver.provider):

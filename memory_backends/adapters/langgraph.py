@@ -151,7 +151,7 @@ class LangGraphMemory(LibraryMemory):
         self.keep(path, items=self._items())
 
     async def load(self, path: Path) -> None:
-        """The store computes its vectors again, which the embedder's cache makes cheap."""
+        """Load the items. The store computes its vectors again, which the embedder's cache makes cheap."""
         for key, value in self.kept(path)["items"].items():
             await self._held.aput(_SPACE, key, value)
 

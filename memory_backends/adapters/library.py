@@ -112,7 +112,7 @@ class LibraryMemory(MemoryBackend):
         return rows
 
     def written(self, item: str, exchange: Exchange) -> None:
-        """An item was written, or changed, because of an exchange."""
+        """Note that an item was written, or changed, because of an exchange."""
         said_at = exchange.said_at
         self._written[item] = (exchange.turn_number, said_at.isoformat() if said_at else None)
 

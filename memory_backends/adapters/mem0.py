@@ -75,7 +75,7 @@ class Mem0Memory(LibraryMemory):
         await asyncio.to_thread(self._save, path)
 
     def _save(self, path: Path) -> None:
-        """The points of mem0's two collections with their vectors, and its log of messages."""
+        """Save the points of mem0's two collections with their vectors, and its log of messages."""
         self.keep(path, points={name: _points_of(store) for name, store in self._stores().items()})
         with closing(sqlite3.connect(path / "messages.sqlite3")) as messages:
             self._memory.db.connection.backup(messages)

@@ -1,4 +1,4 @@
-"""What runs have left on servers: keys under our three prefixes, and points of our namespaces.
+"""Remains of runs on servers: keys under our three prefixes, and points of our namespaces.
 
 A namespace is ``run/conversation/backend``, and a run's id is twelve hexadecimal digits: anything named otherwise
 is not ours and is not touched.

@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 REPLY_SECONDS = 15
 
 _UNREADABLE = (ValueError, AssertionError, TypeError, AttributeError, KeyError)
-"""How the client fails on a reply that is not Qdrant's: no JSON, or JSON of another shape."""
+"""Errors of the client on a reply that is not Qdrant's: no JSON, or JSON of another shape."""
 
 _NO_QDRANT = "does not answer like Qdrant; another server may be listening there"
 
@@ -162,7 +162,7 @@ def points_of(tenant: str) -> FilterSelector:
 
 @dataclass(frozen=True)
 class Point:
-    """What is written: ``id`` is a UUID, ``vector`` has the store's dimension, ``payload`` is plain JSON."""
+    """A point to write: ``id`` is a UUID, ``vector`` has the store's dimension, ``payload`` is plain JSON."""
 
     id: str
     vector: NDArray[np.float32]
@@ -199,7 +199,7 @@ SMALL = 500
 
 
 class KnowledgeStore:
-    """What one backend does in Qdrant, for one namespace. All but ``dump`` and ``vectors`` is traced.
+    """The Qdrant store of one backend, for one namespace. All but ``dump`` and ``vectors`` is traced.
 
     Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
     Vectors are compared by cosine. Traced payloads are without the tenant.
@@ -446,7 +446,9 @@ class KnowledgeStore:
 
 
 def _cosines(one: NDArray[np.float32], others: Sequence[Any]) -> list[float]:
-    """In double precision: the last bits of the store's own score depend on the alignment of its arrays."""
+    """Return cosines in double precision: the last bits of the store's own score depend on the alignment of its
+    arrays.
+    """
     import numpy as np
 
     a = one.astype(np.float64)

@@ -189,7 +189,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
 
 
 class OperatingMemory:
-    """What one backend does in Redis. Every method except ``peek*`` is recorded in the trace.
+    """The Redis store of one backend. Every method except ``peek*`` is recorded in the trace.
 
     After a dropped connection it retries, within bounds, and no write is lost or done twice; only a published
     message may arrive twice. One object writes a key at a time.

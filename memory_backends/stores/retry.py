@@ -9,7 +9,7 @@ from typing import TypeVar
 Answer = TypeVar("Answer")
 
 ATTEMPTS = 10
-"""With the waits between them, a server may be down for six seconds."""
+"""Attempts; with the waits between them, a server may be down for six seconds."""
 
 ATTEMPTS_TO_REACH = 4
 """Attempts to find out whether a server is there: less than a second."""

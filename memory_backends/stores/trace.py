@@ -1,4 +1,4 @@
-"""What a memory did to its stores: operations with what they changed, decisions and extractions, in order."""
+"""The trace of a memory: operations on its stores with what they changed, decisions and extractions, in order."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class SignificanceFactors(Frozen):
 
 
 class PromotionDecision(Frozen):
-    """What became of a promotion candidate: the factors of its significance, and the reason in one sentence.
+    """The decision on a promotion candidate: the factors of its significance, and the reason in one sentence.
 
     ``sources`` are the turns it was distilled from, ``knowledge_id`` the point it was written to or merged
     into, ``superseded_id`` the point whose value it corrects.
@@ -241,7 +241,7 @@ _cause: ContextVar[Cause | None] = ContextVar("memreplay_cause", default=None)
 
 
 class MemoryTrace:
-    """Where the stores of one backend record what they did, until the engine takes it."""
+    """The record of what the stores of one backend did, until the engine takes it."""
 
     def __init__(self) -> None:
         self._entries: list[TraceEntry] = []
@@ -249,7 +249,7 @@ class MemoryTrace:
 
     @contextmanager
     def caused_by(self, phase: Phase, actor: str, turns: tuple[str, ...] = ()) -> Iterator[None]:
-        """Everything recorded inside has this cause. Tasks started inside inherit it."""
+        """Give everything recorded inside this cause. Tasks started inside inherit it."""
         # A library may work in threads of its own, which do not inherit the context.
         self._latest = Cause(phase=phase, actor=actor, turns=turns)
         token = _cause.set(self._latest)
@@ -267,7 +267,7 @@ class MemoryTrace:
         ms: float,
         error: str | None = None,
     ) -> None:
-        """A store reports one command, under the current cause."""
+        """Record one command of a store, under the current cause."""
         cause = self._cause()
         self._entries.append(
             MemoryOperation(
@@ -284,7 +284,7 @@ class MemoryTrace:
         )
 
     def decide(self, decision: PromotionDecision) -> None:
-        """A consolidation agent reports what became of a candidate."""
+        """Record the decision of a consolidation agent on a candidate."""
         self._entries.append(decision)
 
     def extend(self, entries: Iterable[TraceEntry]) -> None:
@@ -292,11 +292,11 @@ class MemoryTrace:
         self._entries.extend(entries)
 
     def extracted(self, extraction: Extraction) -> None:
-        """A memory reports a call of its extractor."""
+        """Record a call of a memory's extractor."""
         self._entries.append(extraction)
 
     def model_called(self, call: ModelCall) -> None:
-        """A memory called a model, under the current cause. May be called in any thread."""
+        """Record a memory's call of a model, under the current cause. May be called in any thread."""
         cause = self._cause()
         self._entries.append(call.model_copy(update={"phase": cause.phase, "turns": cause.turns}))
 

@@ -1,1 +1,1 @@
-"""What ``import memreplay`` offers, and what ``memreplay --batch`` is built on."""
+"""The Python API behind ``import memreplay``."""

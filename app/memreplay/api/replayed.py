@@ -27,7 +27,8 @@ from memreplay.text import shortened
 
 @dataclass(frozen=True)
 class Recalled:
-    """Whether what a memory returned for a question holds the answer: true, or false with the stage that lost it.
+    """A check that what a memory returned for a question holds the answer: true, or false with the stage that lost
+    it.
 
     ``stage`` is None for what was recalled, else ``not_written``, ``not_visible``, ``not_retrieved`` or ``cut``.
     ``evidence`` are the turns that say the answer.
@@ -62,7 +63,7 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Answered:
-    """Whether a model answered a question rightly from a memory."""
+    """A check that a model answered a question rightly from a memory."""
 
     question: str
     expected: str

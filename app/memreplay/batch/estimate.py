@@ -61,7 +61,7 @@ class OccasionalLines:
 
 @dataclass(frozen=True)
 class Estimates:
-    """What a command would take, part by part, and sentences on the limits of that."""
+    """The estimated calls and cost of a command, part by part, with the limits of the estimate in sentences."""
 
     rows: Rows
     notes: Sequence[str] = ()
@@ -216,7 +216,7 @@ class _Played:
 
 
 def print_estimate(estimates: Estimates, counted: str = "questions") -> None:
-    """A table on standard output. ``counted`` heads the column of ``asked``."""
+    """Print a table on standard output. ``counted`` heads the column of ``asked``."""
     rows = estimates.rows
     is_bound = all(row.certainty in ("exact", "at most") for row in rows.values())
     bound = "at most" if is_bound else "about"

@@ -138,7 +138,7 @@ class BatchProgress:
         """The calls of models by memories that read in this process: a reranker's, for one."""
 
     def ingested(self, conversation: str, seconds: float, kept: Sequence[str] = ()) -> None:
-        """All backends have ingested a conversation, ``kept`` of them in an earlier run."""
+        """Note that all backends have ingested a conversation, ``kept`` of them in an earlier run."""
 
     def observe(self, event: ReplayEvent) -> None:
         if isinstance(event, ReplyReceived):
@@ -185,10 +185,10 @@ class BatchProgress:
             self.tallies[self._name(event.backend, event.model)].count_reply(event.reply, resumed=True)
 
     def waiting(self, sentence: str) -> None:
-        """What the run waits for, about once a second; empty while replies arrive."""
+        """Show what the run waits for, about once a second; empty while replies arrive."""
 
     def at_work(self, workers: str, conversations: Mapping[str, float]) -> None:
-        """The conversations that workers are playing, and for how many seconds, about once a second."""
+        """Show the conversations that workers are playing, and for how many seconds, about once a second."""
 
     @property
     def overall(self) -> Tally:
@@ -306,7 +306,7 @@ class TableProgress(BatchProgress):
 
 @contextmanager
 def shown_progress(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgress]:
-    """A table if standard error is a terminal, else lines."""
+    """Show a table if standard error is a terminal, else lines."""
     if not sys.stderr.isatty():
         yield PlainProgress(totals, sys.stderr)
         return

@@ -24,12 +24,12 @@ from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 
 Ending = Literal["complete", "interrupted", "stopped"]
-"""How a run ended: with everything asked; by the user; or by what only its owner can fix, such as a full disk."""
+"""The end of a run: everything was asked; the user stopped it; or something that only its owner can fix did."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """How a run reports to its caller.
+    """The functions through which a run reports to its caller.
 
     ``say`` gets its messages, ``progress`` counts its answers by backend and model, and ``interrupts`` calls its
     first argument at the first request to stop, and its second at the next; its third is the last sentence of a
@@ -188,7 +188,7 @@ async def _watch(run: Run, progress: BatchProgress, elsewhere: Elsewhere | None)
 
 
 async def _run_all(runner: BatchRunner, tests: TestsRunner, progress: BatchProgress) -> None:
-    """Of several errors at once, raise the first."""
+    """Run all parts; raise the first of several errors."""
     try:
         await runner.run()
         await tests.run(progress)

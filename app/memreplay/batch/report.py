@@ -65,7 +65,7 @@ class RecordedHistory:
         return iter(self._asks)
 
     def _grade_again(self) -> None:
-        """What an earlier version failed to grade, this one may be able to."""
+        """Grade replies again that an earlier version failed to grade."""
         questions = {question.id: question for question in self.conversation.questions}
         for answer in self._asks:
             question, received, scored = questions.get(answer.asked.question_id), answer.received, answer.scored

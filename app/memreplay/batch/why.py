@@ -136,7 +136,7 @@ def _left_out(recording: Recording, run: RunInfo) -> Iterator[str]:
 
 @contextmanager
 def _shown(progress: Progress) -> Iterator[Callable[[], None]]:
-    """A line on standard error every ten seconds."""
+    """Print a line on standard error every ten seconds."""
     began = last = monotonic()
 
     def on_reply() -> None:

@@ -111,7 +111,7 @@ def print_schema() -> None:
 
 
 def _export_conversation(spec: str, conversation_id: str | None, output: Path) -> None:
-    """What the format cannot hold is reported on standard error."""
+    """Write the conversation. What the format cannot hold is reported on standard error."""
     (chosen,) = read_conversations(spec, conversation_id)
     write_whole(str(output), as_test_conversation_text(chosen))
     for phrase in lost_in_export(chosen):
@@ -119,7 +119,7 @@ def _export_conversation(spec: str, conversation_id: str | None, output: Path) -
 
 
 def _export_tests(source: TestSource, folder: Path, options: TestOptions) -> None:
-    """What definitions cannot hold is reported on standard error."""
+    """Write the tests. What definitions cannot hold is reported on standard error."""
     benchmark = source.benchmark(options, None)
     save_definitions(folder, benchmark)
     print(f"{len(benchmark.tests)} tests written; run them with --dataset {folder}", file=sys.stderr)

@@ -22,7 +22,7 @@ GivenSettings = dict[str, Any]
 _DEFAULTS = {each.name: each.default for each in fields(Settings)}
 
 COMMAND_OPTIONS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
-"""What every command's ``typer.Typer`` is made with."""
+"""Arguments of every command's ``typer.Typer``."""
 
 
 def takes_settings(

@@ -23,7 +23,7 @@ BIG_FILE_BYTES = 8_000_000
 
 @contextmanager
 def show_reading_progress() -> Iterator[OnOpened]:
-    """An observer for functions that read files. Each big file gets a bar, which disappears at its end."""
+    """Show progress of functions that read files. Each big file gets a bar, which disappears at its end."""
     if not sys.stderr.isatty():
         yield SILENT.on_opened
         return

@@ -153,7 +153,7 @@ async def _listen(site: TCPSite, options: ServeOptions) -> None:
 
 @contextmanager
 def _stop_signals(longest_wait: float) -> Iterator[asyncio.Event]:
-    """An event that the first signal sets; a second one does not wait for turns in progress.
+    """Set an event at the first signal; a second one does not wait for turns in progress.
 
     After the first, the process ends within ``longest_wait`` seconds, whatever it is doing.
     """

@@ -96,7 +96,7 @@ def reproducible(generate: Callable[..., list[TestExample]]) -> Callable[..., li
 
 
 class RunView(Protocol):
-    """What a callback can access besides its test: the log of the run."""
+    """The part of a run that a callback can access besides its test: the log."""
 
     @property
     def master_log(self) -> MasterLog:
@@ -155,7 +155,7 @@ class DatasetInterface(ABC):
         return judge_answers(self.ask_llm, questions, provided_answer, expected_answer)
 
     def evaluation_fn(self) -> Callable[[list[str], list[str], Any], tuple[float, float, list[str]]]:
-        """For compatibility with GoodAI's interface."""
+        """Return the evaluation function, as GoodAI's interface does."""
         return self.evaluate_correct
 
     def continual_evaluation_callback(

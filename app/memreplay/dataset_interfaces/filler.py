@@ -1,4 +1,4 @@
-"""What is said while all tests wait: trivia, with a given reply."""
+"""Filler while all tests wait: trivia, with a given reply."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class TimeJumps:
 
 @dataclass(frozen=True)
 class CallbackRegistered:
-    """From now on the test's callback sees every exchange."""
+    """A step after which the test's callback sees every exchange."""
 
     test_id: str
 

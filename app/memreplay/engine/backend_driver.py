@@ -252,7 +252,7 @@ class BackendDriver:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What a memory recalled for a question, or why it failed; ``events`` are what it did for that."""
+    """The recall of a memory for a question, or why it failed; ``events`` are what it did for that."""
 
     recall: Recall | str
     ms: float
@@ -261,7 +261,7 @@ class Recalled:
 
 @dataclass(frozen=True)
 class PlayedMemory:
-    """What a memory did with a conversation in another process, by turn number, and closing it as ``status``.
+    """The events of a memory in another process, by turn number; it was closed as ``status``.
 
     ``recalls`` are by the text of the question and the model that will read them. ``kept_until`` is the turn up to
     which an earlier run had filled the memory. ``broken`` says why it recalls nothing.

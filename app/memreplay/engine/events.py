@@ -202,7 +202,7 @@ def event_of(
 
 
 MessagePart = Literal["script", "question", "filler", "reply", "supplied"]
-"""What a message is in a run of tests: a test's line or question, filler, a reply of the agent or a supplied
+"""The part of a message in a run of tests: a test's line or question, filler, a reply of the agent or a supplied
 one."""
 
 

@@ -60,7 +60,7 @@ async def _process_replies(seconds: float) -> None:
 
 @dataclass(frozen=True)
 class Played:
-    """What memories did in another process, by name, up to turn ``position``.
+    """The events and recalls of memories in another process, by name, up to turn ``position``.
 
     ``stopped`` says why they could not go on, where no more calls are made to a model. ``warnings`` are sentences
     for the user.

@@ -55,7 +55,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class EarlierLimits:
-    """How much a memory returned at turns up to ``until``, before a branch changed it."""
+    """The limits of a memory's recalls at turns up to ``until``, before a branch changed them."""
 
     until: int
     top_k: int

@@ -44,7 +44,7 @@ def request_key(request: AnswerRequest) -> str:
 
 
 class RunReplies:
-    """One run's own part of a cache. ``run`` returns the run's id."""
+    """A reply cache namespaced by run id. ``run`` returns the run's id."""
 
     def __init__(self, cache: ReplyCache, run: Callable[[], str]) -> None:
         self._cache = cache

@@ -269,7 +269,9 @@ class OfflineModel:
 
 
 class NeverUnavailableModel:
-    """For a server that keeps running: calls an unavailable model again, since the user may have fixed it."""
+    """A model for a server that keeps running: it calls an unavailable model again, since the user may have fixed
+    it.
+    """
 
     def __init__(self) -> None:
         self._rate_limiters = RateLimiters()

@@ -64,7 +64,7 @@ _watching: list[object] = []
 
 
 def watch_litellm() -> None:
-    """From now on, such calls are reported. LiteLLM is not imported for it."""
+    """Report calls of LiteLLM from now on. LiteLLM is not imported for it."""
     watch_calls(_start)
 
 

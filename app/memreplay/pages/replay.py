@@ -167,7 +167,9 @@ def _positions(move: Callable[[int], int | None], stretch: Stretch) -> Iterator[
 
 
 def _significance(timeline: Timeline, backends: Sequence[str]) -> dict[str, list[list[Any]]]:
-    """For each turn that was judged: from which position on it counts as kept, near the threshold, or dropped."""
+    """Return, for each turn that was judged, from which position on it counts as kept, near the threshold, or
+    dropped.
+    """
     found: dict[str, list[list[Any]]] = {}
     for turn in timeline.conversation.turns:
         judged = sorted(

@@ -229,7 +229,7 @@ class RunRows:
 
     @contextmanager
     def _atomically(self) -> Iterator[None]:
-        """One transaction. Texts and parts count as stored only once it is committed."""
+        """Run one transaction. Texts and parts count as stored only once it is committed."""
         self._texts.begin()
         self._parts.begin()
         with reporting_write_errors(self._path), self._db.atomic():

@@ -19,7 +19,7 @@ def m001_tables_and_views(db: Database) -> None:
 
 @migrations()
 def m002_labels_counterfactuals_and_branches(db: Database) -> None:
-    """Answers labelled by hand, wrong answers asked again, and runs that depart from another run.
+    """Add labels by hand, counterfactuals, and branches of runs.
 
     In ``counterfactuals``, ``context`` is relative to the recorded prompt's, and ``score`` follows the reply. The
     ``edit`` of a branch is JSON; what it changed by hand is in its events too.
@@ -132,7 +132,7 @@ def _create_annotation_tables(db: Database) -> None:
 
 
 def _create_scores(db: Database) -> None:
-    """One row per row of ``results.json``, and so named by the ids that stand there."""
+    """Create one row per row of ``results.json``, named by the ids that stand there."""
     db.table("scores").create(
         {
             "run_id": str,

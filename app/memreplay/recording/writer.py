@@ -46,7 +46,9 @@ def fingerprint(settings: dict[str, Any]) -> str:
 
 @contextmanager
 def _opened(path: Path, beside: RunRecorder | None) -> Iterator[tuple[Database, WriterLock | None]]:
-    """The file for writing: for this recorder alone, or for one more of the same process, which holds its lock."""
+    """Open the file for writing: for this recorder alone, or for one more of the same process, which holds its
+    lock.
+    """
     if beside is None:
         with open_exclusively(path) as opened:
             yield opened

@@ -31,8 +31,8 @@ from memreplay.timeline.timeline import Timeline
 
 By = Literal["stored", "prompt", "answer"]
 BY: tuple[By, ...] = get_args(By)
-"""What counts as knowing: what is stored holds the answer, by the recording alone; what the rebuilt memory returns
-holds it; the model gives it."""
+"""The test of knowing an answer: what is stored holds the answer, by the recording alone; what the rebuilt memory
+returns holds it; the model gives it."""
 
 
 class BisectError(MemreplayError):
@@ -65,7 +65,7 @@ def last_turn(timeline: Timeline, by: By) -> int:
 async def lifetimes(
     timeline: Timeline, question: Question, backends: Sequence[str], by: By, reasking: Reasking | None
 ) -> Mapping[str, Lifetime | str]:
-    """By backend, from when to when the answer is known, or a sentence on why that cannot be said.
+    """Return, by backend, from when to when the answer is known, or a sentence on why that cannot be said.
 
     Only ``stored`` needs no ``reasking``.
     """

@@ -105,7 +105,7 @@ def _paid_before(recording: Recording, made: Fork) -> Mapping[str, Reply]:
 
 
 def _refuse_before(parent: RunInfo, branch: Branch) -> None:
-    """A branch of a branch departs from what that changed, so not before it."""
+    """Refuse a turn before the parent branch departs: the new branch builds on its changes."""
     if parent.branch is not None and branch.turn < parent.branch.turn:
         raise UsageError(
             f"--at {branch.turn}: run {parent.id} is a branch that departs after turn {parent.branch.turn};"

@@ -39,7 +39,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Selection:
-    """What to ask again: these changes to the first ``limit`` wrong answers, of these backends (default: all)."""
+    """A choice of re-asks: these changes to the first ``limit`` wrong answers, of these backends (default: all)."""
 
     interventions: tuple[Intervention, ...] = INTERVENTIONS
     backends: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What takes the place of every model and provider in an estimate: ports that count calls and make none."""
+"""Models and providers of an estimate: ports that count calls and make none."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class _CountingEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the vectors which are cached, if there are any."""
+        """Return the dimension of the cached vectors, if there are any."""
         return self._dimension
 
     def embed(self, texts: Sequence[str]) -> Vector:
@@ -190,7 +190,7 @@ class _NotedEmbedder(TextEmbedder):
 
     @property
     def dimension(self) -> int:
-        """That of the inner embedder."""
+        """Return the dimension of the inner embedder."""
         return self._inner.dimension
 
     def embed(self, texts: Sequence[str]) -> Vector:

@@ -55,10 +55,10 @@ _MOST_LOSSES = 3
 SECONDS_TO_CONNECT = 30
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_WITHOUT_WORKERS = 120
-"""How long a run waits for a Dask worker when all are lost."""
+"""Seconds that a run waits for a Dask worker when all are lost."""
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""With a value that is not empty, Python does not search the current folder."""
+"""Environment variable: if it is not empty, Python does not search the current folder."""
 
 _SAFE_PATH_OF_WORKERS = "worker"
 """The value that a run gives to its workers."""

@@ -27,7 +27,7 @@ VECTORS, SCORES = "vectors.sqlite3", "scores.sqlite3"
 """The caches of vectors and of a reranker's scores, in the folder of caches."""
 
 REMOTE = "litellm:"
-"""What the name of a model begins with that a provider is called for."""
+"""Prefix of the names of models that a provider runs."""
 
 _NAMED = "fastembed:NAME, litellm:NAME"
 
@@ -35,7 +35,7 @@ _PROBE = "ready"
 """The text that shows whether a model answers."""
 
 _ANY_DIMENSION = 384
-"""Of vectors in an estimate whose embedder was never asked."""
+"""Dimension of vectors in an estimate whose embedder was never asked."""
 
 Made = TypeVar("Made")
 Maker = Callable[[str, str | None], Made]

@@ -58,14 +58,16 @@ class RunModels:
         self._make_writing_models(model, run_id)
 
     def _paid_model(self) -> AnswerModel:
-        """From the inside out: provider, shared prefixes sent first, offline switch."""
+        """Wrap a provider's model, from the inside out: shared prefixes sent first, offline switch."""
         model: AnswerModel = SharedPrefixModel(
             LiteLLMModel(timeout=self._settings.timeout, rate_limiters=self.rate_limiters)
         )
         return OfflineModel(model) if self._settings.offline else model
 
     def _make_writing_models(self, model: AnswerModel, run_id: Callable[[], str]) -> None:
-        """What memories write with. Replies are always cached, since a resumed run ingests conversations again."""
+        """Make the models that memories write with. Replies are always cached, since a resumed run ingests
+        conversations again.
+        """
         name, replies, base = self._settings.extractor, self._written_replies(run_id), self._settings.api_base
         if name is not None and replies is not None:
             cached = CachedModel(model, replies)

@@ -102,7 +102,7 @@ def _check(values: Mapping[str, Any], given: Settings, file: Path, consent: Cons
 
 @dataclass(frozen=True)
 class Lineage:
-    """What was done by hand on the way to a branch: nothing for a trunk.
+    """The edits by hand on the way to a branch: none for a trunk.
 
     ``root`` is the id of the trunk, in whose namespace memory is rebuilt, so that keys and ids are the same.
     ``edits`` are those of all branches up to this one, each with its turn; ``earlier`` are the limits before each.

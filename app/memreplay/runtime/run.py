@@ -275,7 +275,7 @@ class Run:
         return self.recorder.annotations(conversation_id)
 
     def _save_early_annotations(self, conversation_id: str) -> None:
-        """What the user noted before there was a recording."""
+        """Save the user's notes from before there was a recording."""
         assert self.recorder is not None
         early = self._early.pop(conversation_id, None)
         if early is not None:

@@ -1,4 +1,4 @@
-"""What a run asks, from its settings and datasets: who answers, and which questions or tests."""
+"""The work of a run, from its settings and datasets: who answers, and which questions or tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _Place = TypeVar("_Place", bound=Hashable)
 
 @dataclass(frozen=True)
 class Work:
-    """What a run asks: conversations with their questions, and tests."""
+    """Conversations with their questions, and tests."""
 
     conversations: Sequence[Conversation] = ()
     sources: Sequence[TestSource] = ()
@@ -163,7 +163,9 @@ def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AskPlan:
-    """Who is asked each question, and how often. ``baselines`` are backends that run without being chosen."""
+    """The answerers of each question, and the number of repeats. ``baselines`` are backends that run without being
+    chosen.
+    """
 
     backends: tuple[str, ...]
     baselines: tuple[str, ...]

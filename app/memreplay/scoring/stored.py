@@ -200,7 +200,7 @@ class State:
         return self.write(value, since, at)
 
     def clear(self, at: int) -> None:
-        """The key was removed."""
+        """Note that the key was removed."""
         self._gone += [replace(item, removed=True, ended_at=at) for item in self._records()]
         self._value, self._leaves, self._since, self._written = MISSING, {}, {}, {}
 

@@ -52,7 +52,7 @@ class ScreenServer(Server):
             raise UsageError(f"cannot listen on {self.host}:{self.port}: {error.strerror or error}") from None
 
     def initialize_logging(self) -> None:
-        """Nothing: the library would log to standard output."""
+        """Do nothing: the library would log to standard output."""
 
     async def on_startup(self, app: web.Application) -> None:
         """Say where the app is."""

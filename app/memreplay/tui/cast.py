@@ -67,7 +67,7 @@ class _Cast:
     now: float = 0.0
 
     def add(self, text: str, notes: Sequence[Bookmark]) -> None:
-        """A frame, held for as long as its notes take to read."""
+        """Add a frame, held for as long as its notes take to read."""
         self.events.append((self.now, "o", text))
         for note in notes:
             self.events.append((self.now, "m", note.note or note.mark))

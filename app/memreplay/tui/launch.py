@@ -1,4 +1,4 @@
-"""What the command line hands to the screens. Importing this loads no screen."""
+"""The values that the command line hands to the screens. Importing this loads no screen."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class PublicSettings(Protocol):
 
 
 class RunHandle(Protocol):
-    """What the screens need of a :class:`memreplay.runtime.run.Run`."""
+    """The part that screens need of a :class:`memreplay.runtime.run.Run`."""
 
     models: tuple[str, ...]
     backend_names: tuple[str, ...]
@@ -133,7 +133,7 @@ class RunHandle(Protocol):
 
 @dataclass(frozen=True)
 class Launch:
-    """What the start screen offers, and what to open instead of it.
+    """The contents of the start screen, or the session to open instead of it.
 
     ``conversation`` opens a live replay, as does the one picked from ``one_of``; ``recording`` opens its newest
     run, and compares it with that of ``against`` if given. ``keys`` maps action ids to comma-separated keys.

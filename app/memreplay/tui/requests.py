@@ -1,4 +1,4 @@
-"""Where a screen sends the user when it closes, and what it asks the app to open."""
+"""Destinations after a screen closes, and requests to the app to open something."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Hearing:
-    """Where an architecture ingested a turn, and wrote it or failed to. ``note`` explains the jump."""
+    """The position at which an architecture ingested a turn, and wrote it or failed to. ``note`` explains the
+    jump.
+    """
 
     backend: str
     turn_id: str
@@ -33,7 +35,7 @@ class Hearing:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where a promotion candidate was judged, and its line there. ``note`` explains the jump."""
+    """The position at which a promotion candidate was judged, and its line. ``note`` explains the jump."""
 
     subject: DecisionSubject
     note: str = ""
@@ -58,7 +60,7 @@ class Life:
 
 @dataclass(frozen=True)
 class FromWhy:
-    """Where the explanation of an answer sends the user; going back leads to the explanation again."""
+    """A destination chosen in the explanation of an answer; going back leads to the explanation again."""
 
     further: Destination
     answer: Answer

@@ -1,4 +1,4 @@
-"""What the screens read: a conversation, live or recorded, and the results of a whole recorded run."""
+"""Sources of the screens: a conversation, live or recorded, and the results of a whole recorded run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ReplaySource:
     path: Path | None = None
     run_id: str = ""
     results: ResultsChoice = field(default_factory=ResultsChoice)
-    """What the user chose to see of its results."""
+    """The user's choice of sorting, filter and place in its results."""
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
 

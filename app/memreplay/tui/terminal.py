@@ -65,7 +65,7 @@ class TerminalApp(App[None]):
         return binding.key_display or shown_key(binding.key)
 
     def _choose_theme(self) -> None:
-        """The user's theme; in a terminal of 16 colours its own colours, since the nearest ones are mostly grey."""
+        """Use the user's theme, or the terminal's own 16 colours: the nearest ones are mostly grey."""
         theme = self._theme_choice.theme()
         if theme in self.available_themes:
             self.theme = theme
@@ -92,7 +92,7 @@ class TerminalApp(App[None]):
         yield SystemCommand("Theme: change the colours, dark or light", "Remembered", self.action_change_theme)
 
     def _fatal_error(self) -> None:
-        """As Textual's, but without local variables: they may hold a key or what a conversation says."""
+        """Report as Textual does, but without local variables: they may hold a key or a conversation's text."""
         from traceback import format_exception
 
         from memreplay.llm.secrets import redact_secrets
@@ -131,7 +131,7 @@ class TerminalApp(App[None]):
 
 
 Rebound = Mapping[str, str]
-"""From an action's id to its keys, separated by commas."""
+"""Keys by the action's id, separated by commas."""
 
 
 def keys_of(place: Place, rebound: Rebound) -> dict[str, tuple[str, ...]]:

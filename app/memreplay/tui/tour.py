@@ -49,7 +49,7 @@ STEPS: Final[tuple[Step, ...]] = (
 
 
 class Tour:
-    """Where the user is in the tour; ``step`` is None while there is none."""
+    """The user's place in the tour; ``step`` is None while there is none."""
 
     def __init__(self) -> None:
         self._place: int | None = None

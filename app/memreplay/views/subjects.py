@@ -132,7 +132,7 @@ def is_end(timeline: Timeline, position: int) -> bool:
 
 
 def write_words(timeline: Timeline, position: int) -> str:
-    """When something was written."""
+    """Return words for the turn and phase in which something was written."""
     if not position:
         return "before the first turn"
     return "when the conversation was closed" if is_end(timeline, position) else f"at turn {position}"

@@ -1,4 +1,4 @@
-"""How a remote agent is named: by its URL. Light to import: the screen checks names before its first frame."""
+"""Names of remote agents: their URLs. Light to import: the screen checks names before its first frame."""
 
 from __future__ import annotations
 

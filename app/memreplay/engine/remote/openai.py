@@ -32,7 +32,7 @@ class HistoryChatClient(AgentClient):
         return uuid4().hex
 
     async def end_session(self, session: str) -> None:
-        """Nothing is kept."""
+        """Do nothing: nothing is kept."""
 
     async def run_turn(self, history: Sequence[Said], message: str, session: str | None) -> str:
         """Send the history and a message; return the reply."""

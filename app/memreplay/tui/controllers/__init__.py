@@ -1,4 +1,6 @@
-"""What the controllers of the replay screen may do to it, and the counts that are typed before a movement."""
+"""The interface through which controllers act on the replay screen, and the counts that are typed before a
+movement.
+"""
 
 from __future__ import annotations
 

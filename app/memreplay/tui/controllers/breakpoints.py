@@ -94,7 +94,7 @@ class Breakpoints:
         self._host.open_screen(TypingScreen(title, _FORMS, refusal=refusal), typed)
 
     def _warn_of_unknown(self, added: Breakpoint) -> None:
-        """A misspelt path would never stop anything, and say nothing."""
+        """Warn of a path that no state has: it would never stop anything."""
         unknown = self._runner.unknown_places(added)
         if unknown:
             names = ", ".join(one_line(name) for name in unknown)

@@ -82,7 +82,7 @@ class Inspection:
     # ---- following a line ----------------------------------------------------------------------------------
 
     def follow_selected(self) -> None:
-        """To the turn and command that wrote the selected line, or the first line that something wrote."""
+        """Jump to the write behind the selected line, or behind the first line that has one."""
         subject = self._subject_in_focus()
         if not self._source.shows_memory:
             self._host.report(_NOT_RECORDED)
@@ -96,7 +96,7 @@ class Inspection:
         return None if view is None else view.selected or view.first_subject
 
     def follow(self, subject: Hashable) -> None:
-        """Go where a line leads."""
+        """Follow the link of a line."""
         match subject:
             case AnswerSubject(key):
                 answer = next((one for one in self._timeline.answers() if key_of(one) == key), None)
@@ -118,7 +118,7 @@ class Inspection:
                 pass
 
     def _choose_turn(self, subject: StoredSubject) -> None:
-        """A passage of several exchanges was written at several turns: ask which one to go to."""
+        """Ask which turn to go to, if a passage of several exchanges was written at several turns."""
         known = self._timeline.conversation.turns_by_id
         turns = [known[turn] for turn in subject.turns if turn in known]
         names = [f"turn {turn_words(turn)}  {one_line(turn.text)}" for turn in turns]
@@ -165,7 +165,7 @@ class Inspection:
             self._navigation.jump(origin.turn, origin.backend, origin_words(origin, self._timeline))
 
     def _to_decision(self, subject: DecisionSubject, note: str) -> None:
-        """To the turn that judged a promotion candidate, and to its line in the panel."""
+        """Go to the turn that judged a promotion candidate, and to its line in the panel."""
         self._navigation.jump(subject.turn, subject.backend, note)
         self._architectures.select(subject.backend, subject)
         judged = self._timeline.ledger(subject.backend).at(self._navigation.cursor)
@@ -174,7 +174,7 @@ class Inspection:
             self._led_here = self._navigation.cursor, sources[0]
 
     def _to_evidence(self, question: Question) -> None:
-        """To the first turn that holds the answer of a question."""
+        """Go to the first turn that holds the answer of a question."""
         known = self._timeline.conversation.turns_by_id
         turns = [known[turn] for turn in question.evidence if turn in known]
         self._conversation.highlight(frozenset(turn.id for turn in turns))

@@ -23,7 +23,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 
 @dataclass(frozen=True)
 class _Jump:
-    """Where a jump started."""
+    """The start of a jump."""
 
     cursor: int
     focused: LinesView | None
@@ -94,7 +94,7 @@ class Navigation:
         self.move_to(self._take_count() or 0)
 
     def last(self) -> None:
-        """To the end, which in a live run plays the remaining turns and asks; with a count, to that turn."""
+        """Go to the end, which in a live run plays the remaining turns and asks; with a count, to that turn."""
         count = self._take_count()
         if count is not None:
             self.move_to(count)

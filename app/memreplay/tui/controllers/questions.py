@@ -127,7 +127,7 @@ class AskScreen(Dialog[Question | None]):
         self._list("")
 
     def _list(self, typed: str) -> None:
-        """The questions that hold every typed word."""
+        """List the questions that hold every typed word."""
         words = typed.casefold().split()
         listed = [
             Option(Content(one_line(question.text)), id=str(place))

@@ -1,4 +1,4 @@
-"""What all screens have in common: their keys, help, export, work in threads, and lists to move through."""
+"""The base of all screens: their keys, help, export, work in threads, and lists to move through."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class ListingScreen(PlaceScreen[ScreenResultType]):
         self.point_at(0)
 
     def action_last(self) -> None:
-        """The last item, or the one of the number that was typed."""
+        """Select the last item, or the one of the number that was typed."""
         number = self.count.take()
         place = len(self.document) - 1 if number is None else self.place_of_number(number)
         if place is None:

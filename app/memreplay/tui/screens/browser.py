@@ -320,7 +320,7 @@ class BrowserScreen(ListingScreen[Destination | None]):
         self._list()
 
     def action_leave(self) -> None:
-        """From the full text to the list; from the list to the replay, at the turn that the list shows."""
+        """Leave the full text for the list, or the list for the replay at the turn that it shows."""
         if self.has_class("-full"):
             self.set_class(False, "-full")
             self.set_focus(None)

@@ -36,7 +36,7 @@ class PickList(OptionList):
 
 
 class Hint(LinesView, can_focus=False):
-    """What the dialog expects, or what is wrong: a sentence in as many rows as it needs."""
+    """A sentence on what the dialog expects, or on what is wrong, in as many rows as it needs."""
 
     SHOWS_PLACE = False
 

@@ -142,7 +142,7 @@ class DuelScreen(PlaceScreen[AskKey | None]):
         self._show_columns()
 
     def _show_columns(self) -> None:
-        """As many columns as have room, the focused one among them."""
+        """Show as many columns as have room, the focused one among them."""
         columns = self._columns
         room = max(1, self.size.width // _NARROWEST_COLUMN)
         first = max(0, min(self._here - room // 2, len(columns) - room))

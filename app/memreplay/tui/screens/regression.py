@@ -131,7 +131,7 @@ class RegressionScreen(ListingScreen[None]):
 
     @work(group="divergence", exclusive=True)
     async def _diverge(self, branch: Branch) -> None:
-        """From which turn on what the memories hold differs from the trunk."""
+        """Find the turn from which on the memories differ from those of the trunk."""
         trunk, other = [await self._source(side, branch.conversation) for side in (0, 1)]
         if trunk is None or other is None:
             return
@@ -179,7 +179,7 @@ class RegressionScreen(ListingScreen[None]):
         self.action_why()
 
     def action_why(self) -> None:
-        """Both explanations of the selected change, side by side."""
+        """Show both explanations of the selected change, side by side."""
         if self.document.selected is not None:
             self._explain()
 

@@ -249,7 +249,7 @@ class ReplayScreen(PlaceScreen[None]):
             self.maximize(self.focused)
 
     def watch_maximized(self) -> None:
-        """An enlarged panel shows its texts in full."""
+        """Show the texts of an enlarged panel in full."""
         self.call_after_refresh(self.paint)
 
     @property

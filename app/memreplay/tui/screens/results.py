@@ -88,7 +88,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
     # ---- showing -------------------------------------------------------------------------------------------
 
     def show_table(self, table: AnswersTable) -> None:
-        """Show other answers; labels come later."""
+        """Replace the answers; verdicts are filled in asynchronously."""
         self._matrix = Matrix(table)
         self._choose_questions()
 
@@ -189,7 +189,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         return numbers.index(number) if number in numbers else None
 
     def _point_at_column(self) -> None:
-        """The chosen column; until one is chosen, the first answer of the question that the filter asks for."""
+        """Point at the chosen column; until one is chosen, at the first answer that the filter asks for."""
         selected = self.document.selected_question
         column = self._choice.column
         if column is None:
@@ -286,7 +286,7 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
             self.explain(answer)
 
     def action_write(self) -> None:
-        """Past the explanation to the write; going back leads to the explanation."""
+        """Open the write directly; the why screen stays below it on the stack."""
         answer = self.document.selected_answer
         if answer is None:
             self.notify("This architecture was not asked this question.", markup=False)

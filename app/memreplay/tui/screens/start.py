@@ -62,7 +62,7 @@ _AFTER_MARKING = (
     "Marked as the first. Mark another one with space; then c compares them.",
     "Two are marked: c compares them.",
 )
-"""What the status says with no, one or two recordings marked."""
+"""Status lines with no, one or two recordings marked."""
 
 _KINDS = ("identity", "technical", "multi", "", "edge")
 _WIDEST_ID = 12
@@ -132,7 +132,7 @@ class StartScreen(Screen[None]):
         self.call_after_refresh(self.read_lists)
 
     def on_screen_resume(self) -> None:
-        """A session that was saved since is in the list."""
+        """List the recordings again: a session may have been saved since."""
         if self._datasets:
             self.read_lists()
 
@@ -251,7 +251,7 @@ class StartScreen(Screen[None]):
         self.query_one("#filter").focus()
 
     def action_to_list(self) -> None:
-        """From the filter to the list below it."""
+        """Move the focus from the filter to the list below it."""
         if self.query_one("#filter").has_focus:
             self.query_one("#datasets").focus()
 

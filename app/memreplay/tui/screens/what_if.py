@@ -1,4 +1,4 @@
-"""What if: a wrong answer under one change at a time, each prompt and reply beside the original."""
+"""The what-if screen: a wrong answer under one change at a time, each prompt and reply beside the original."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class AnswersView(LinesView):
         self._name_columns()
 
     def _name_columns(self) -> None:
-        """The title names the memory of each column; without room for all, it says nothing else."""
+        """Name the memory of each column in the title; without room for all, say nothing else."""
         whole = " ".join(self._names)
         words = " · ".join(filter(None, (self._title, whole)))
         width = self.outer_size.width - AROUND_A_TITLE

@@ -154,7 +154,7 @@ class HandAsker(Widget):
 
     @dataclass
     class Progressed(Message):
-        """What is being done; ``words`` are empty when it is finished."""
+        """A message about the work in progress; ``words`` are empty when it is finished."""
 
         words: str
 

@@ -1,4 +1,4 @@
-"""Which panels an architecture shows: those that its memory described when it was opened, as one table."""
+"""The panels of an architecture: those that its memory described when it was opened, as one table."""
 
 from __future__ import annotations
 

@@ -91,7 +91,8 @@ class LogDocument:
 
 
 class CutBoundary:
-    """How far a log is cut. The oldest text goes first, and each read path records only what it newly cut.
+    """The point at which a log is cut. The oldest text goes first, and each read path records only what it newly
+    cut.
 
     So the latest read path with a cut has the answer. Each read path is loaded at most once.
     """

@@ -54,7 +54,7 @@ class ConversationDocument:
         self._laid_out = lru_cache(maxsize=512)(self._lay_out)
 
     def grow_to(self, turns: int) -> None:
-        """Nothing to do: a dataset conversation is known in full before it is played."""
+        """Do nothing: a dataset's conversation is known in full before it is played."""
 
     def __len__(self) -> int:
         return len(self._conversation.turns) + (self.closed is not None)
@@ -163,7 +163,7 @@ def closing_of(timeline: Timeline) -> str | None:
 
 
 def _marks(questions: Sequence[Question]) -> dict[str, list[int]]:
-    """For each evidence turn, the 1-based numbers of the questions that it answers."""
+    """Return, for each evidence turn, the 1-based numbers of the questions that it answers."""
     marks: dict[str, list[int]] = defaultdict(list)
     for number, question in enumerate(questions, start=1):
         for turn_id in question.evidence:
