@@ -1,8 +1,8 @@
 """The standard RAG agent (DD-02): one Qdrant document an exchange, a search on the raw message, no state.
 
 The search of ``rag`` is dense, as DD-02 specifies. ``rag:keyword`` and ``rag:fused`` differ in nothing else, except
-that ``rag:keyword`` stores its documents with a vector that says nothing: no search compares it. With a reranker
-the search returns more, of which that picks.
+that ``rag:keyword`` stores its documents with a vector that says nothing: no search compares it. With a reranker,
+search over-fetches and the reranker picks.
 """
 
 from __future__ import annotations

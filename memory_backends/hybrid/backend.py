@@ -78,7 +78,7 @@ async def archive(
 
 
 def _in_words(workspace: SharedWorkspaceState) -> str:
-    """One line a slot."""
+    """Return one line a slot."""
     lines = (
         f"{slot}: {'; '.join(str(value['value']) for value in values_of(held))}"
         for slot, held in workspace.shared_data.items()
@@ -105,7 +105,7 @@ class _Parts:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Every key in Redis."""
+        """Return every key in Redis."""
         return (self.planner.key, self.consolidation.key, self.workspace.key)
 
 
@@ -150,7 +150,7 @@ class HybridBackend(MemoryBackend):
 
     @classmethod
     def create(cls, name: str, resources: Resources, evidence: object) -> HybridBackend:
-        """For the registry."""
+        """Create the memory for the registry."""
         return cls(resources)
 
     @property
@@ -171,7 +171,9 @@ class HybridBackend(MemoryBackend):
         self._open_parts = parts
 
     async def perceive(self, message: Message, top_k: int, context_tokens: int) -> Recall:
-        """The planner reads its state, searches long-term memory with the message, and writes its scratchpad."""
+        """Return the planner reads its state, searches long-term memory with the message, and writes its
+        scratchpad.
+        """
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("perceive", parts.planner.agent_id, (message.turn_id,)):
@@ -213,7 +215,7 @@ class HybridBackend(MemoryBackend):
         self._count_tokens = self._counters[count_tokens]
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        """What all tiers return for a question. It only reads."""
+        """Return what all tiers return for a question. It only reads."""
         await self.settle()
         parts = self._parts()
         with self.trace.caused_by("recall", parts.planner.agent_id):
@@ -244,7 +246,7 @@ class HybridBackend(MemoryBackend):
             return True
 
     async def snapshot(self) -> Snapshot:
-        """The three states in Redis and both collections."""
+        """Return the three states in Redis and both collections."""
         await self.settle()
         parts = self._parts()
         states = {key: await parts.memory.peek(key) for key in parts.keys}
@@ -338,7 +340,7 @@ class HybridBackend(MemoryBackend):
         return compose(results, limits, self._count_tokens)
 
     async def _vectors(self, *texts: str) -> NDArray[np.float32]:
-        """One row a text."""
+        """Return one row a text."""
         return await vectors_of(self._resources.embedder, texts)
 
     async def _release(self) -> None:

@@ -52,7 +52,7 @@ LONGEST_QUESTION = 160
 """Characters of a question that is kept with its answer."""
 
 HEDGED = 0.7
-"""What certainty is multiplied by when the speaker is not sure."""
+"""Factor of the certainty when the speaker is not sure."""
 
 LEAST_TOLD = 1.5
 """New words that a statement without a precise value has to tell."""
@@ -101,36 +101,36 @@ class Candidate(Frozen):
 
     @property
     def is_instruction(self) -> bool:
-        """Whether it says how to act from now on."""
+        """Return whether it says how to act from now on."""
         return is_instruction(self.slot)
 
     @property
     def retracts(self) -> bool:
-        """Whether it only says that something no longer holds, and nothing in its place."""
+        """Return whether it only says that something no longer holds, and nothing in its place."""
         return self.taken_back is not None and same_value(self.value, self.taken_back)
 
     @property
     def reading(self) -> str:
-        """One sentence's beginning: what was read in it, and by what."""
+        """Return one sentence's beginning: what was read in it, and by what."""
         if self.justification is None:
             return f"Rule “{self.rule}” read {self.value!r}{'' if self.news == 1 else ', which tells little new'}"
         return f"{self.rule} read {self.value!r} ({self.justification})"
 
 
 def is_instruction(slot: str | None) -> bool:
-    """Whether what stands in a slot says how to act."""
+    """Return whether what stands in a slot says how to act."""
     return (slot or "").rpartition(".")[2] == "instructions"
 
 
 class Heard:
-    """How often a conversation has had each word and figure so far, and the question with which it stopped."""
+    """Counts of the words and figures heard so far, and the last question."""
 
     def __init__(self) -> None:
         self._times: Counter[str] = Counter()
         self.asked = ""
 
     def mark(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        """The candidates, each with how much it tells.
+        """Return the candidates, each with how much it tells.
 
         A word tells the less the oftener it was heard: 1, 1/2, 1/3 … of a new word. A statement without a precise
         value has to tell as much as several new words, and nothing if it only says that something was wrong. What
@@ -162,7 +162,7 @@ def _told_in(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=2048)
 def candidates_of(exchange: Exchange, asked: str = "") -> tuple[Candidate, ...]:
-    """The candidates of an exchange, in the order in which they were said. Ids are ``turn-number.place``.
+    """Return the candidates of an exchange, in the order in which they were said. Ids are ``turn-number.place``.
 
     ``asked`` is the question just before it: a reply of a word or two says little without it. The texts of
     candidates are embedded ahead, so that they are asked for twice.
@@ -177,7 +177,7 @@ def candidates_of(exchange: Exchange, asked: str = "") -> tuple[Candidate, ...]:
 
 
 def question_at_the_end_of(exchange: Exchange) -> str:
-    """The question with which an exchange ends, if it is short enough to stand beside its answer."""
+    """Return the question with which an exchange ends, if it is short enough to stand beside its answer."""
     sentences = sentences_of(exchange.messages[-1].text)
     last = sentences[-1] if sentences else ""
     return last if last.endswith("?") and len(last) <= LONGEST_QUESTION else ""
@@ -247,12 +247,12 @@ def _of_message(message: Message, present: frozenset[str], asked: str) -> Iterat
 
 
 def speaker_slot(message: Message) -> str:
-    """The speaker as a part of slot names: ``user``, ``ai``, or the name."""
+    """Return the speaker as a part of slot names: ``user``, ``ai``, or the name."""
     return slot_part(message.label) or message.role
 
 
 def _in_order(found: Iterator[Match], taken_back: str | None) -> Iterable[Match]:
-    """What a sentence says.
+    """Return what a sentence says.
 
     Where it takes a value back, first come slots and what may stand in the place of that value, then the value
     itself, and last what the sentence tells besides.
@@ -271,7 +271,7 @@ def _in_order(found: Iterator[Match], taken_back: str | None) -> Iterable[Match]
 
 
 def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, str]]) -> bool:
-    """Whether somebody's slot holds it: ``project = X`` says no more than ``user.side_project = X``."""
+    """Return whether somebody's slot holds it: ``project = X`` says no more than ``user.side_project = X``."""
     return any(
         value == other and (held or "").rpartition(".")[2].split("_")[-1] == slot and "." in (held or "")
         for held, other in seen
@@ -279,17 +279,17 @@ def _is_owned_already(slot: str, value: str, seen: Iterable[tuple[str | None, st
 
 
 def _is_address(name: str, present: frozenset[str]) -> bool:
-    """Whether a name only says who is spoken to: a speaker's label, or the short form of it."""
+    """Return whether a name only says who is spoken to: a speaker's label, or the short form of it."""
     return any(label.casefold().startswith(name.casefold()) for label in present)
 
 
 def _is_advice(message: Message) -> bool:
-    """Whether an assistant says it, and not the second of two people."""
+    """Return whether an assistant says it, and not the second of two people."""
     return message.role == "assistant" and message.label == "AI"
 
 
 def _shortened(sentence: str, value: str) -> str:
-    """The sentence; of a very long one the stretch around the value."""
+    """Return the sentence; of a very long one the stretch around the value."""
     if len(sentence) <= LONGEST_CONTENT:
         return sentence
     middle = max(0, sentence.find(value[:20]))
@@ -298,7 +298,7 @@ def _shortened(sentence: str, value: str) -> str:
 
 
 def candidates_from(exchange: Exchange, facts: Sequence[ExtractedFact], model: str) -> tuple[Candidate, ...]:
-    """The candidates, at most ``MOST_A_MESSAGE`` a message, in the order of the messages.
+    """Return the candidates, at most ``MOST_A_MESSAGE`` a message, in the order of the messages.
 
     Facts of turns outside of the exchange, or without a value, are dropped.
     """

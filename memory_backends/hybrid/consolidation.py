@@ -46,7 +46,9 @@ def age_in_days(said_at: datetime | None, now: datetime | None) -> float:
 
 
 def factors_of(certainty: float, impact: float, age_days: float, accesses: int) -> SignificanceFactors:
-    """The factors of a significance. ``certainty`` and ``impact`` lie in 0..1; ``accesses`` counts mentions."""
+    """Return the factors of a significance. ``certainty`` and ``impact`` lie in 0..1; ``accesses`` counts
+    mentions.
+    """
     return SignificanceFactors(
         certainty=certainty,
         impact=impact,
@@ -58,7 +60,7 @@ def factors_of(certainty: float, impact: float, age_days: float, accesses: int) 
 
 
 def significance(factors: SignificanceFactors) -> float:
-    """The score: the product of the factors."""
+    """Return the score: the product of the factors."""
     return factors.certainty * factors.impact * factors.age_decay * factors.recency_boost
 
 
@@ -201,13 +203,13 @@ class ConsolidationAgent:
         return [KnowledgeDocument.model_validate(point.payload) for point in held]
 
     def _is_of(self, fact: KnowledgeDocument, candidate: Candidate, vector: NDArray[np.float32]) -> bool:
-        """Whether the fact in the candidate's slot is of its matter: many things have a deadline."""
+        """Return whether the fact in the candidate's slot is of its matter: many things have a deadline."""
         if candidate.slot != OF_MANY_THINGS or candidate.is_correction:
             return True
         return self._facts.may_be_of_one_matter(fact.id, candidate, vector)
 
     async def _duplicate(self, candidate: Candidate, vector: NDArray[np.float32]) -> KnowledgeDocument | None:
-        """The current fact that says the same in nearly the same words."""
+        """Return the current fact that says the same in nearly the same words."""
         found = await self._knowledge.search(KNOWLEDGE_COLLECTION, candidate.content, vector, NEIGHBOURS)
         for point in found:
             fact = KnowledgeDocument.model_validate(point.payload)
@@ -218,7 +220,9 @@ class ConsolidationAgent:
         return None
 
     async def _ended_by(self, candidate: Candidate, vector: NDArray[np.float32]) -> list[KnowledgeDocument]:
-        """The current facts that the candidate ends: the one whose slot holds what it takes back, or others."""
+        """Return the current facts that the candidate ends: the one whose slot holds what it takes back, or
+        others.
+        """
         if candidate.taken_back:
             for fact in await self._held(list(self._current.values())):
                 if fact.superseded_by is None and _puts_right(candidate, fact):
@@ -275,7 +279,7 @@ def _repeats(candidate: Candidate, fact: KnowledgeDocument) -> bool:
 
 
 def _puts_right(candidate: Candidate, fact: KnowledgeDocument) -> bool:
-    """Whether a candidate without a slot takes back just the value that the slot of a fact holds."""
+    """Return whether a candidate without a slot takes back just the value that the slot of a fact holds."""
     wrong = candidate.taken_back
     return bool(
         wrong
@@ -297,7 +301,7 @@ def _gist(candidate: Candidate) -> str:
 
 
 def _with_drop(dropped: dict[str, int], candidate: Candidate) -> dict[str, int]:
-    """The tally of drops with one more, the latest last; the oldest are forgotten."""
+    """Return the tally of drops with one more, the latest last; the oldest are forgotten."""
     gist = _gist(candidate)
     rest = {key: count for key, count in dropped.items() if key != gist}
     latest = {**rest, gist: dropped.get(gist, 0) + 1}

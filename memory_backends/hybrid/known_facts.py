@@ -1,4 +1,4 @@
-"""Which known fact a new statement ends.
+"""Supersession: find the known fact that a new statement ends.
 
 What is kept here of every fact that holds comes from the same writes as the store; the store has the fact itself.
 Only its own speaker ends a fact: an assistant that computes another figure corrects nobody.
@@ -50,7 +50,7 @@ _IN_ANY_MATTER = frozenset(
     for word in (*line.split(), *MONTHS, *WEEKDAYS, *SPELLED)
     for term in (*terms_in(word, "english"), *terms_in(word, "spanish"), word)
 )
-"""Words that say nothing of what a sentence is about; nor do dates, numbers and units."""
+"""Stop words for topics, including dates, numbers and units."""
 
 _LOGGED = LazyPattern(r"(?:\w+:\s)?\[?\d{4}-\d\d-\d\d[T\s]\d\d:\d\d")
 """A line of a log: another one is another event, not another value."""
@@ -94,7 +94,7 @@ class KnownFact:
         )
 
     def tells(self, value: str) -> bool:
-        """Whether it tells a value: all its numbers, or, where it has none, all its words."""
+        """Return whether the text contains the value: its numbers, or its words if it has none."""
         numbers = numbers_in(value)
         if numbers:
             return numbers <= numbers_in(self.said)
@@ -122,7 +122,9 @@ class KnownFacts:
             del self._of_speaker[speaker][id_]
 
     def may_be_of_one_matter(self, id_: str, candidate: Candidate, vector: Vector) -> bool:
-        """Whether a fact and a candidate share a word that says what they are about, or one of them has none."""
+        """Return whether a fact and a candidate share a word that says what they are about, or one of them has
+        none.
+        """
         fact = self._of_speaker.get(self._speaker_of.get(id_, ""), {}).get(id_)
         new = KnownFact.of("", candidate, vector)
         if fact is None or not new.matter:
@@ -172,12 +174,16 @@ def _that_may_end(
 
 
 def _telling(figures: Figures, shared: int) -> Figures:
-    """The values that may replace another where so many words are shared: by one word alone, no date or time."""
+    """Return the values that may replace another where so many words are shared: by one word alone, no date or
+    time.
+    """
     return figures if shared > 1 else {sort: figures[sort] for sort in figures.keys() - {"day", "time", "year"}}
 
 
 def _succeeds(candidate: Candidate, new: KnownFact, fact: KnownFact) -> bool:
-    """Whether somebody takes another's place: "my boss is Ana" after "my boss is Eve"; of several, only "now"."""
+    """Return whether somebody takes another's place: "my boss is Ana" after "my boss is Eve"; of several, only
+    "now".
+    """
     if candidate.slot is None or fact.slot != candidate.slot or "." not in candidate.slot:
         return False
     relation = candidate.slot.rpartition(".")[2]

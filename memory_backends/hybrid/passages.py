@@ -24,7 +24,8 @@ LEFT_OUT = "…"
 
 
 def excerpt_of(message: Message, likeness: Sequence[float], fits: Callable[[str], bool]) -> str | None:
-    """A line of sentences as they were said, in order, with ``…`` where some were left out; None where none fits.
+    """Return a line of sentences as they were said, in order, with ``…`` where some were left out; None where
+    none fits.
 
     ``likeness`` has a number for each sentence; of two equal ones the earlier is taken first. Sentences at the end
     of a very long turn have none, and are left out.
@@ -49,13 +50,13 @@ def _line(message: Message, sentences: Sequence[str], chosen: Sequence[int]) -> 
 
 
 TURNS_PER_HIT = 6
-"""How many turns a passage grows to, and how far down the ranking, in turns per hit, turns are taken in."""
+"""Most turns of a passage, and how far down the ranking, in turns per hit, turns are taken in."""
 
 TURNS_AN_EXCHANGE = 2
-"""How far down the ranking, in turns per hit, a turn that does not fit may be taken in part."""
+"""Rank, in turns per hit, down to which a turn that does not fit may be taken in part."""
 
 REACH = 8
-"""How many places a turn may be from the nearest turn of its passage."""
+"""Largest distance of a turn from the nearest turn of its passage."""
 
 GAP = "…"
 
@@ -79,17 +80,17 @@ class Passage:
 
     @property
     def id(self) -> str:
-        """The point that holds its best turn, and the id of that turn."""
+        """Return the point that holds its best turn, and the id of that turn."""
         return f"{self.best.exchange_id}#{self.best.message.turn_id}"
 
     @property
     def text(self) -> str:
-        """The passage as it appears in a context."""
+        """Return the passage as it appears in a context."""
         return under_date("\n".join(line for _, line in self._lines), self.best.message.said_at)
 
     @property
     def excerpts(self) -> tuple[Excerpt, ...]:
-        """Where its turns stand in the text, in order."""
+        """Return where its turns stand in the text, in order."""
         found: list[Excerpt] = []
         start = len(under_date("", self.best.message.said_at))
         for place, line in self._lines:
@@ -103,18 +104,18 @@ class Passage:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        """Ids of the turns that it has whole, in order."""
+        """Return ids of the turns that it has whole, in order."""
         whole = self._whole
         return tuple(whole[place].turn_id for place in sorted(whole))
 
     @property
     def turns_in_part(self) -> tuple[str, ...]:
-        """Ids of the turns of which it has sentences, in order."""
+        """Return ids of the turns of which it has sentences, in order."""
         return tuple(self.members[place].turn_id for place in sorted(self.parts))
 
     @property
     def turn_number(self) -> int:
-        """What passages are put in the order of the conversation by."""
+        """Return what passages are put in the order of the conversation by."""
         return self.members[min([*self._whole, *self.parts])].turn_number
 
     @property
@@ -124,12 +125,12 @@ class Passage:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no text."""
+        """Return whether it has no text."""
         return not (self.taken or self.parts)
 
     @property
     def _lines(self) -> list[tuple[int | None, str]]:
-        """Its lines with the place of their turn; a line that stands for a gap has none."""
+        """Return its lines with the place of their turn; a line that stands for a gap has none."""
         shown = {place: message.line for place, message in self._whole.items()} | self.parts
         lines: list[tuple[int | None, str]] = []
         for place in sorted(shown):
@@ -140,17 +141,19 @@ class Passage:
 
     @property
     def _whole(self) -> dict[int, Message]:
-        """The turns that are taken; of a passage that is cut, its best."""
+        """Return the turns that are taken; of a passage that is cut, its best."""
         return {self.best.place: self.best.message} if self.is_empty else self.taken
 
     def distance(self, item: RankedTurn) -> int:
-        """How many places a turn is from the nearest of it; more than ``REACH`` where it is of another session."""
+        """Return how many places a turn is from the nearest of it; more than ``REACH`` where it is of another
+        session.
+        """
         if item.message.session != self.best.message.session:
             return REACH + 1
         return min(abs(item.place - place) for place in self.members)
 
     def takes(self, item: RankedTurn, others: Sequence[Passage]) -> bool:
-        """Whether a turn may join: it is near, no other passage lies between, and there is room for it."""
+        """Return whether a turn may join: it is near, no other passage lies between, and there is room for it."""
         if self.distance(item) > REACH:
             return False
         nearest = min(self.members, key=lambda place: abs(place - item.place))
@@ -161,7 +164,7 @@ class Passage:
         return is_inside or len(self.members) < TURNS_PER_HIT
 
     def is_adjacent_to(self, place: int) -> bool:
-        """Whether a turn there needs no gap."""
+        """Return whether a turn there needs no gap."""
         return any(beside in self.taken or beside in self.parts for beside in (place - 1, place + 1))
 
 
@@ -209,7 +212,7 @@ def _take_part(passage: Passage, item: RankedTurn, room: int, cost_of: Callable[
 
 
 def _cost(passage: Passage, item: RankedTurn, line: str, count_tokens: TokenCounter) -> int:
-    """The tokens of a line of a turn at its place in the passage."""
+    """Return the tokens of a line of a turn at its place in the passage."""
     if passage.is_empty:
         return count_tokens(under_date(line, item.message.said_at) + BETWEEN_HITS)
     return count_tokens(f"{line}\n" if passage.is_adjacent_to(item.place) else f"{GAP}\n{line}\n")

@@ -37,7 +37,7 @@ class PlannerAgent:
         self.key = PersonalMemoryState.key(self.agent_id)
 
     async def read(self) -> PersonalMemoryState:
-        """Its state, or a blank one."""
+        """Return its state, or a blank one."""
         state = await self._memory.read_state(self.key, PersonalMemoryState)
         return state or PersonalMemoryState(agent_id=self.agent_id, last_updated=self._clock())
 
@@ -107,13 +107,13 @@ class PlannerAgent:
 
 
 def _staged(candidate: Candidate) -> dict[str, Any]:
-    """A candidate as it is staged: ``confidence`` is the dictionary's name for its certainty."""
+    """Return a candidate as it is staged: ``confidence`` is the dictionary's name for its certainty."""
     fields = candidate.model_dump(mode="json", exclude={"id", "certainty"})
     return {"content": fields.pop("content"), "confidence": candidate.certainty, **fields}
 
 
 def staged_candidates(state: PersonalMemoryState) -> list[Candidate]:
-    """The candidates that are staged in a state, in the order in which they were said."""
+    """Return the candidates that are staged in a state, in the order in which they were said."""
     return [_candidate(id_, fields) for id_, fields in state.promotion_candidates.items()]
 
 
@@ -123,7 +123,7 @@ def _candidate(id_: str, fields: dict[str, Any]) -> Candidate:
 
 
 def _standing_with(held: Sequence[dict[str, Any]], candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """The standing instructions with those among the candidates, the latest last, each once."""
+    """Return the standing instructions with those among the candidates, the latest last, each once."""
     standing = list(held)
     for candidate in candidates:
         if candidate.is_instruction:

@@ -41,7 +41,7 @@ class ParsedQuestion:
     years: frozenset[int]
 
     def means_date(self, said_at: datetime | None) -> bool:
-        """Whether a date is in a month that the question names."""
+        """Return whether a date is in a month that the question names."""
         if said_at is None or said_at.month not in self.months:
             return False
         return not self.years or said_at.year in self.years

@@ -1,4 +1,4 @@
-"""From what the tiers found to one context: which tier gets how much of it.
+"""Share one context among the results of the tiers.
 
 The planner's own notes, slots of the shared workspace that the question asks for, and distilled facts have a share
 each of the hits and tokens; passages of the conversation have all the rest. Known things come first in the
@@ -44,7 +44,7 @@ FIRST = 0
 
 @dataclass(frozen=True)
 class TierResults:
-    """What the tiers found for a question; nothing if a tier is off. Best first."""
+    """Results of the tiers for a question, best first; empty if a tier is off."""
 
     question: str
     planner: PersonalMemoryState
@@ -55,7 +55,7 @@ class TierResults:
 
     @property
     def nothing_is_stored(self) -> bool:
-        """Whether memory is empty."""
+        """Return whether memory is empty."""
         return not (self.turns or self.facts or self.workspace.shared_data)
 
 
@@ -89,7 +89,7 @@ class RecallLimits:
 
     @property
     def turns(self) -> int:
-        """Turns that are looked at: for passages, and for what they leave out."""
+        """Return turns that are looked at: for passages, and for what they leave out."""
         return self.top_k * TURNS_PER_HIT + self.depth
 
     def hits_of(self, tier: str) -> int:
@@ -112,7 +112,9 @@ class RecallLimits:
 
 
 def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCounter) -> Recall:
-    """A context of at most ``limits.top_k`` hits of all tiers together and ``limits.context_tokens`` tokens."""
+    """Return a context of at most ``limits.top_k`` hits of all tiers together and ``limits.context_tokens``
+    tokens.
+    """
     standing = _standing(results, limits, count_tokens)
     obeyed = {turn for hit in standing for turn in hit.sources}
     asked_for = [hit for hit in slot_hits(results.question, results.workspace) if not obeyed >= set(hit.sources)]
@@ -149,13 +151,13 @@ def compose(results: TierResults, limits: RecallLimits, count_tokens: TokenCount
 
 
 def _standing(results: TierResults, limits: RecallLimits, count_tokens: TokenCounter) -> list[Hit]:
-    """The standing instructions that fit into the planner's share: one hit, or none."""
+    """Return the standing instructions that fit into the planner's share: one hit, or none."""
     hit = standing_hit(results.planner, lambda hit: bool(_affordable([hit], "personal", limits, count_tokens)))
     return [] if hit is None else [hit]
 
 
 def _left_out(passages: Sequence[Passage], count_tokens: TokenCounter) -> list[Cut]:
-    """Turns that the passages would have, if there were room."""
+    """Return turns that the passages would have, if there were room."""
     messages = [message for passage in passages for message in passage.left_out]
     if not messages:
         return []
@@ -174,7 +176,7 @@ def _passages(
 
 
 def _affordable(hits: Sequence[Hit], tier: str, limits: RecallLimits, count_tokens: TokenCounter) -> list[Hit]:
-    """The first hits of a tier that fit into its share."""
+    """Return the first hits of a tier that fit into its share."""
     most_hits, most_tokens = limits.hits_of(tier), limits.tokens_of(tier)
     taken: list[Hit] = []
     for hit in hits[: 2 * most_hits]:
@@ -190,7 +192,7 @@ def _fact_groups(results: TierResults, covered: Set[str], limits: RecallLimits) 
 def _fitting_facts(
     groups: Sequence[FactGroup], limits: RecallLimits, count_tokens: TokenCounter
 ) -> tuple[list[Hit], list[Hit]]:
-    """The hits of facts that fit into their share, and those of facts that only the tokens leave out.
+    """Return the hits of facts that fit into their share, and those of facts that only the tokens leave out.
 
     Of a group that does not fit as a whole, the facts that do are taken, best first.
     """
@@ -238,7 +240,7 @@ def _passage_hit(passage: Passage) -> Hit:
 
 
 def _missed(turns: Sequence[RankedTurn], passages: Sequence[Passage], hits: int, depth: int) -> tuple[Hit, ...]:
-    """The best turns that are part of no passage."""
+    """Return the best turns that are part of no passage."""
     chosen = {place for passage in passages for place in passage.members}
     below = [turn for turn in turns[: depth + len(chosen)] if turn.place not in chosen][:depth]
     return tuple(
@@ -282,7 +284,7 @@ _NOBODY_NAMED = frozenset({"", "user", "config"})
 
 @dataclass(frozen=True)
 class SlotFact:
-    """What one slot holds, as a line, with the turns that said it."""
+    """The value of one slot as a line, with the turns that said it."""
 
     name: str
     line: str
@@ -327,7 +329,7 @@ def _said(value: Mapping[str, Any]) -> str:
 
 
 SHARED_WORDS = 0.3
-"""What a fact that has all words of the question gains on one that has none, in cosine."""
+"""Bonus, in cosine, of a fact that has all words of the question."""
 
 LEAST_OVERLAP = 0.5
 """Share of the question's words that a note must have to be worth a line."""
@@ -354,7 +356,7 @@ class FactGroup:
     facts: list[KnowledgeDocument]
 
     def hit_of(self, facts: Sequence[KnowledgeDocument]) -> Hit:
-        """A hit of some of the facts, under the date if the conversation has one."""
+        """Return a hit of some of the facts, under the date if the conversation has one."""
         heading = f"{date_heading(self.said_at)} " if self.said_at else ""
         line = heading + "\n".join(fact.content for fact in facts)
         sources = tuple(dict.fromkeys(turn for fact in facts for turn in fact.sources))
@@ -390,12 +392,12 @@ def fact_groups(
 
 
 def _overlap(asked: Set[str], text: str) -> float:
-    """The share of the question's words that a text has."""
+    """Return the share of the question's words that a text has."""
     return len(asked & set(terms_of(text))) / len(asked) if asked else 0.0
 
 
 def standing_hit(planner: PersonalMemoryState, fits: Callable[[Hit], bool]) -> Hit | None:
-    """The planner's standing instructions, whatever the question is: as many of the latest as fit."""
+    """Return the planner's standing instructions, whatever the question is: as many of the latest as fit."""
     key = PersonalMemoryState.key(planner.agent_id)
     standing = planner.scratchpad.get("standing", [])
     for first in range(len(standing)):

@@ -30,7 +30,7 @@ follows in a longer one, such as a pasted log, is found with its turn alone."""
 
 
 def sentences_read(message: Message) -> list[str]:
-    """The sentences of a message, at most :data:`MOST_SENTENCES_READ`."""
+    """Return the sentences of a message, at most :data:`MOST_SENTENCES_READ`."""
     return sentences_of(message.text)[:MOST_SENTENCES_READ]
 
 
@@ -55,19 +55,19 @@ class SentenceIndex:
         self._turns += 1
 
     def cosines(self, vector: NDArray[np.float32]) -> Scores:
-        """Each sentence's cosine, shape ``(sentences,)``, to six decimals."""
+        """Return each sentence's cosine, shape ``(sentences,)``, to six decimals."""
         # einsum and not a matrix product: that of BLAS starts threads, and its last bits change with their number.
         cosines: Scores = np.einsum("ij,j->i", self._vectors[: len(self._owner)], vector).astype(np.float64)
         return np.round(cosines, 6)
 
     def best(self, cosines: Scores) -> Scores:
-        """Each turn's best cosine, shape ``(turns,)``; a turn without a sentence has the least."""
+        """Return each turn's best cosine, shape ``(turns,)``; a turn without a sentence has the least."""
         best = np.full(self._turns, cosines.min() if len(cosines) else 0.0)
         np.maximum.at(best, np.array(self._owner, dtype=int), cosines)
         return best
 
     def of(self, turn: int, cosines: Scores) -> tuple[float, ...]:
-        """The cosines of one turn's sentences, in order."""
+        """Return the cosines of one turn's sentences, in order."""
         first, end = bisect_left(self._owner, turn), bisect_right(self._owner, turn)
         return tuple(cosines[first:end].tolist())
 
@@ -93,7 +93,7 @@ CHANNEL_WORDS: Mapping[str, str] = {
     "speaker": "1 if the question names who speaks",
     "date": "1 if the question names the month",
 }
-"""What each channel measures, for the legend of a screen."""
+"""The measure of each channel, for the legend of a screen."""
 
 _CHANNELS_OF: Mapping[str, frozenset[str]] = {
     "dense": frozenset({"dense", "sentence", "sentence_near"}),
@@ -145,7 +145,7 @@ class RankedTurn:
 
     @property
     def channels(self) -> dict[str, ChannelScore]:
-        """Its rank and score in every channel."""
+        """Return its rank and score in every channel."""
         return self.found_by.of(self.place) | ({CHANNEL: self.reranked} if self.reranked else {})
 
 
@@ -174,7 +174,7 @@ class VerbatimMemory:
         self._sentences = SentenceIndex(dimension)
 
     def id_of(self, exchange: Exchange) -> str:
-        """The id of the point that it is, or would be, stored as."""
+        """Return the id of the point that it is, or would be, stored as."""
         return self._namespace.point_id("exchange", exchange.turn_number)
 
     async def store(
@@ -209,13 +209,13 @@ class VerbatimMemory:
         self._forgotten.add(self._exchanges[id_])
 
     def parse(self, question: str) -> ParsedQuestion:
-        """The question, parsed with the speakers so far."""
+        """Return the question, parsed with the speakers so far."""
         return parse_question(question, frozenset(self._labels))
 
     async def rank(
         self, asked: ParsedQuestion, vector: NDArray[np.float32], topic: NDArray[np.float32], count: int
     ) -> list[RankedTurn]:
-        """The ``count`` best turns, best first; of two equal ones the earlier first.
+        """Return the ``count`` best turns, best first; of two equal ones the earlier first.
 
         ``vector`` is that of the question's text, ``topic`` that of its topic.
         """
@@ -247,11 +247,11 @@ class VerbatimMemory:
         return (int(place) for place in places if self._owner[int(place)] not in self._forgotten)
 
     def __len__(self) -> int:
-        """How many turns there are."""
+        """Return how many turns there are."""
         return len(self._messages)
 
     def _channels(self, asked: ParsedQuestion, dense: Scores, sentence: Scores) -> dict[str, Scores]:
-        """The score of every turn, in the channels that are on and differ between turns."""
+        """Return the score of every turn, in the channels that are on and differ between turns."""
         owner = np.array(self._owner)
         sessions = np.array([message.session for message in self._messages])
         channels = {
@@ -268,7 +268,7 @@ class VerbatimMemory:
 
 
 async def reranked(reranker: TextReranker, question: str, turns: Sequence[RankedTurn]) -> list[RankedTurn]:
-    """The first turns by the reranker's scores; the others follow as they were, without a score."""
+    """Return the first turns by the reranker's scores; the others follow as they were, without a score."""
     texts = [under_date(turn.message.line, turn.message.said_at) for turn in turns[:RERANKED]]
     best = await best_first(reranker, question, texts)
     return [
@@ -278,17 +278,17 @@ async def reranked(reranker: TextReranker, question: str, turns: Sequence[Ranked
 
 
 def channels_kept(ablated: Iterable[str]) -> list[str]:
-    """The channels that are left when these mechanisms are switched off."""
+    """Return the channels that are left when these mechanisms are switched off."""
     off = {channel for mechanism in ablated for channel in _CHANNELS_OF.get(mechanism, ())}
     return [channel for channel in CHANNELS if channel not in off]
 
 
 def sentences_in(exchange: Exchange) -> list[str]:
-    """The sentences of all its messages, in order: what is embedded beside the exchange itself."""
+    """Return the sentences of all its messages, in order: what is embedded beside the exchange itself."""
     return [sentence for message in exchange.messages for sentence in sentences_read(message)]
 
 
 def _smoothed(values: Scores, sessions: NDArray[np.int_]) -> Scores:
-    """Each value averaged with those beside it in its session, which count half."""
+    """Return each value averaged with those beside it in its session, which count half."""
     around = [NEIGHBOUR_WEIGHT]
     return weighted(values, sessions, around) / weighted(np.ones(len(values)), sessions, around)

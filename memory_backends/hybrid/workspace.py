@@ -46,7 +46,7 @@ class SharedWorkspace:
         await self._memory.write_state(self.key, state)
 
     async def read(self) -> SharedWorkspaceState:
-        """The current workspace; :class:`BackendError` if it is missing."""
+        """Return the current workspace; :class:`BackendError` if it is missing."""
         return _required(await self._memory.read_state(self.key, SharedWorkspaceState), self.key)
 
     async def note(self, agent_id: str, candidates: Iterable[Candidate]) -> None:
@@ -108,7 +108,9 @@ def _with_facts(state: SharedWorkspaceState, facts: Iterable[Candidate]) -> Shar
 
 
 def _without(data: SharedData, fact: Candidate) -> SharedData:
-    """The slots without the value that its own speaker takes back, and without slots that then hold nothing."""
+    """Return the slots without the value that its own speaker takes back, and without slots that then hold
+    nothing.
+    """
 
     def holds(value: dict[str, Any]) -> bool:
         return not (value["said_by"] == fact.said_by and same_value(value["value"], fact.value))
@@ -124,7 +126,7 @@ def _without(data: SharedData, fact: Candidate) -> SharedData:
 
 
 def _slot_put_right(data: SharedData, fact: Candidate) -> str | None:
-    """The slot whose one value a fact without a slot takes back."""
+    """Return the slot whose one value a fact without a slot takes back."""
     wrong = fact.taken_back or ""
     return next(
         (
@@ -137,7 +139,7 @@ def _slot_put_right(data: SharedData, fact: Candidate) -> str | None:
 
 
 def _slot_with(held: dict[str, Any] | None, fact: Candidate) -> dict[str, Any] | None:
-    """What a slot holds once a fact is written into it; None where the fact adds nothing."""
+    """Return what a slot holds once a fact is written into it; None where the fact adds nothing."""
     entry: dict[str, Any] = {"value": fact.value, "turn": fact.sources[-1], "said_by": fact.said_by}
     values = values_of(held or {})
     if any(says_no_more(fact.value, other["value"]) for other in (values if fact.several else values[-1:])):
@@ -150,7 +152,7 @@ def _slot_with(held: dict[str, Any] | None, fact: Candidate) -> dict[str, Any] |
 
 
 def values_of(held: dict[str, Any]) -> list[dict[str, Any]]:
-    """The values of a slot, oldest first, each with its turn and who said it."""
+    """Return the values of a slot, oldest first, each with its turn and who said it."""
     if "values" in held:
         return list(held["values"])
     return [held] if "value" in held else []

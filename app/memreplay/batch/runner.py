@@ -340,7 +340,7 @@ class BatchRunner:
         return True
 
     def _give_up(self, name: str, error: StoppedError) -> None:
-        """Note why, unless the model's own limiter has: an agent's, and an embedder's, is not known to be one."""
+        """Mark the answerer unavailable unless its rate limiter already did."""
         why = str(error)
         if isinstance(error, ModelUnavailableError) and why not in self._run.rate_limiters.unavailable.values():
             self._run.rate_limiters.of(name).mark_unavailable(why)
@@ -385,7 +385,7 @@ class BatchRunner:
 
 
 _INGESTION = "memory"
-"""Stands for what memories call themselves, among the models that are given up."""
+"""Pseudo-model name for calls made by memories."""
 
 
 def _answerer_of(ask: Ask) -> str:

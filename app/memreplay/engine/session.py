@@ -68,7 +68,7 @@ class ReplayPlan:
 
     ``edits`` are made by hand in every memory that holds what they edit, once this many turns were played.
     ``ends_of_exchanges`` are turns of branches at which an exchange was complete.
-    With ``edits_of_others`` none of these memories needs to hold what is edited.
+    If ``edits_of_others``, an edit that matches no memory is not an error.
     ``earlier`` limits, the earliest first, hold at the turns before other ones were chosen.
     ``ask_only`` names backends that are asked without ingesting the conversation. If ``shuffle_seed`` is set, it
     and the question determine the order of the options. ``counter_of`` returns a model's tokenizer, with which

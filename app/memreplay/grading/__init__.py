@@ -53,7 +53,7 @@ DecidedBy = Literal[
 
 
 class GradedByRules(Frozen):
-    """What the rules of the grader said of an answer that a judge decided on."""
+    """The rules' grade of an answer that a judge decided on."""
 
     outcome: Outcome
     decided_by: DecidedBy | None
@@ -83,12 +83,12 @@ class Score(Frozen):
 
     @property
     def error(self) -> str | None:
-        """Why the answer could not be graded; None where it was, were it by the judge alone."""
+        """Return why the answer could not be graded; None where it was, were it by the judge alone."""
         return self.problem if self.outcome == "error" else None
 
 
 class RetrievalScore(Frozen):
-    """How well memory found the evidence. None where it does not apply.
+    """Scores of retrieving the evidence. None where they do not apply.
 
     ``recall_at`` maps k (1, 5, 10) to |evidence ∩ turns of the first k hits| / |evidence|;
     ``reciprocal_rank`` is 1 / rank of the first hit with an evidence turn, 0 without one.

@@ -35,7 +35,7 @@ _SAY = (
     r"|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so|therefore|thus|hence"
     r"|por (?:lo )?tanto"
 )
-"""What introduces the answer itself, not an option under discussion."""
+"""Phrases that introduce the answer itself, not an option under discussion."""
 
 _ANSWERS = rf"(?:{_SAY})"
 _KEYWORD = (
@@ -105,7 +105,7 @@ _EXPLAINED = re.compile(
 
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
-    """The option that a reply to a question names. Never raises, and never returns an index out of range."""
+    """Return the option that a reply to a question names. Never raises, and never returns an index out of range."""
     text = _ANSWER_TAG.sub("\n", _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
     text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
     without = _RULED_OUT.sub(" ", text)
@@ -127,7 +127,7 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
 
 
 def _after_corrections(text: str, choices: Sequence[str]) -> str:
-    """What a reply says after it has corrected itself, where that names an option; else all of it."""
+    """Return what a reply says after it has corrected itself, where that names an option; else all of it."""
     if len(text) != len(text.casefold()):
         return text
     corrections = list(CORRECTS_ITSELF.finditer(text.casefold()))
@@ -137,12 +137,12 @@ def _after_corrections(text: str, choices: Sequence[str]) -> str:
 
 
 def _shorter_run(run: re.Match[str]) -> str:
-    """A long run of markup and white space, which would slow every pattern down, in eight characters."""
+    """Return a long run of markup and white space, which would slow every pattern down, in eight characters."""
     return run[0][:4] + ("\n" if "\n" in run[0] else " ") + run[0][-3:]
 
 
 def _digits(text: str, choices: Sequence[str]) -> str:
-    """The text with labels in words ("option three") and letters ("Answer: C") as digits.
+    """Return the text with labels in words ("option three") and letters ("Answer: C") as digits.
 
     A letter counts in capitals, or after a word such as "option"; never where an option's text is that letter.
     """
@@ -165,7 +165,7 @@ _Name = tuple[Literal["label", "text"], int]
 
 
 def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
-    """One option, if all names agree."""
+    """Return one option, if all names agree."""
     indexes = {index for _, index in names}
     if not indexes:
         return ParsedChoice(index=None, reason="the reply names no option")
@@ -181,7 +181,8 @@ def _agree(names: Sequence[_Name], choices: Sequence[str]) -> ParsedChoice:
 
 
 def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
-    """What a reply names as its answer, after or before it discusses the options; empty where it does not say so.
+    """Return what a reply names as its answer, after or before it discusses the options; empty where it does not
+    say so.
 
     A "final answer" overrides an earlier one. What stands alone on a line after the answer counts too, so that a
     reply with two answers yields both.
@@ -211,13 +212,13 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
 
 
 def _alone(text: str, choices: Sequence[str]) -> list[_Name]:
-    """The option that a text is, unless the text is a number, which is a label."""
+    """Return the option that a text is, unless the text is a number, which is a label."""
     is_number = re.fullmatch(r"[0-9]*", text.strip(_DECORATION + "."))
     return [] if is_number else [("text", index) for index in _options_with_text(text, choices)]
 
 
 def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
-    """Everything in a text that names an option; an undecided reply yields several."""
+    """Yield everything in a text that names an option; an undecided reply yields several."""
     for several in _SEVERAL.finditer(text):
         yield from (("label", _number(digits)) for digits in several.groups())
     for pattern in (_LABEL, _LEADING, _BOXED):
@@ -232,7 +233,7 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
 
 
 def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str]) -> Iterator[_Name]:
-    """A label that is not denied, and any other option whose text follows it on the line."""
+    """Yield a label that is not denied, and any other option whose text follows it on the line."""
     line_end = text.find("\n", end)
     rest = text[end : line_end if line_end >= 0 else len(text)]
     if (
@@ -296,7 +297,7 @@ _ORDINAL = re.compile(
 
 
 def with_ordinals_as_labels(text: str, choices: Sequence[str]) -> str:
-    """The text with "the third option" as the label of that option; labels begin with 0."""
+    """Return the text with "the third option" as the label of that option; labels begin with 0."""
 
     def label(found: re.Match[str]) -> str:
         if found["last"]:
@@ -321,7 +322,8 @@ _LONGEST_SAID = 60
 
 
 def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
-    """The options that a reply in words, or the sentence that concludes it, asserts ("It was blue, I believe.").
+    """Return the options that a reply in words, or the sentence that concludes it, asserts ("It was blue, I
+    believe.").
 
     An option that is a part of another ("green" of "dark green") does not count beside it.
     """

@@ -1,4 +1,4 @@
-"""What happens where a rule of grading fails: it costs the answer that it graded, and not the run."""
+"""Failures of grading rules: a rule that raises costs the answer that it graded, not the run."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def grading_one_answer() -> Iterator[None]:
 
 
 def is_grading_failure(problem: str | None) -> bool:
-    """Whether a problem with an answer is that a rule failed: the answer can be graded again."""
+    """Return whether a problem with an answer is that a rule failed: the answer can be graded again."""
     return problem is not None and problem.startswith(_FAILED)

@@ -112,7 +112,7 @@ _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
-    """Whether a reply says only that the conversation does not contain the answer.
+    """Return whether a reply says only that the conversation does not contain the answer.
 
     Its first sentence must say so. A long reply, or one that continues after a "but" or guesses, does not count.
     """
@@ -168,7 +168,8 @@ _MOST_OTHER_WORDS: Final = 2
 
 
 def _is_uncertain(question: Question, answer: str, decided_by: DecidedBy) -> bool:
-    """Whether a reply has more words that are neither of the question nor of the answer than a rule can weigh.
+    """Return whether a reply has more words that are neither of the question nor of the answer than a rule can
+    weigh.
 
     A reply without a word of the answer is certain not to match: most such replies say something else altogether.
     """
@@ -214,8 +215,9 @@ _PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
 
 
 def _without_what_is_asked(question: Question) -> str | None:
-    """The expected answer without the words that the question has: "Maple" of "Maple Street", asked for a"
-    " street."""
+    """Return the expected answer without the words that the question has: "Maple" of "Maple Street", asked for
+    a" " street.
+    """
     if _WHICH_OF_TWO.search(question.text):
         return None
     asked = [token for _, token in content_of(tokens_of(question.text))]
@@ -237,7 +239,7 @@ def _without_what_is_asked(question: Question) -> str | None:
 
 
 def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:
-    """The score of a reply that holds no answer."""
+    """Return the score of a reply that holds no answer."""
     if question.abstain:
         return Score(outcome=outcome, score=0.0, predicted=text)
     entities = 0.0 if question.expected_entities else None

@@ -1,4 +1,4 @@
-"""Whether a text gives an answer: equivalent spellings of numbers, dates, times, amounts and words.
+"""Find an answer in a text, in equivalent spellings of numbers, dates, times, amounts and words.
 
 Grading a reply and attributing a loss share this module, so that both mean the same by "contains the answer". A
 reply must also assert it (:mod:`memreplay.grading.veto`).
@@ -18,7 +18,7 @@ from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, SAME_WORDS, STO
 
 @dataclass(frozen=True)
 class Match:
-    """Where an answer occurs: indexes of its first and last token."""
+    """The place of an answer: indexes of its first and last token."""
 
     first: int
     last: int
@@ -31,12 +31,12 @@ _STOP_STEMS: Final = frozenset(
 
 @lru_cache(maxsize=4096)
 def _content_with_marks(text: str) -> Sequence[tuple[int, Token]]:
-    """The tokens of a text but for stop words, with their indexes."""
+    """Return the tokens of a text but for stop words, with their indexes."""
     return [(index, token) for index, token in enumerate(tokens_of(text)) if not is_stop_word(token)]
 
 
 def matches(answer: str, text: str) -> Iterator[Match]:
-    """Where a text contains an answer, in any equivalent spelling.
+    """Yield where a text contains an answer, in any equivalent spelling.
 
     The content words of the answer stand together: next to each other, or in another order within a clause with at
     most two other words between them ("the latrine of the friary" for "friary latrine").
@@ -65,7 +65,7 @@ _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profes
 
 
 def _wanted(answer: str) -> list[Token]:
-    """What a text must contain. The title before a name is not part of the answer."""
+    """Return what a text must contain. The title before a name is not part of the answer."""
     wanted = [token for _, token in content_of(tokens_of(answer))]
     if wanted and wanted[0].text in ("between", "entre") and sum(token.kind != "word" for token in wanted) > 1:
         return wanted[1:]
@@ -74,7 +74,8 @@ def _wanted(answer: str) -> list[Token]:
 
 
 def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
-    """How many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause ends.
+    """Return how many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause
+    ends.
 
     ``ends`` are the marks that end one.
     """
@@ -98,7 +99,7 @@ _LETTERS_KEPT: Final = 3
 
 @lru_cache(maxsize=1024)
 def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
-    """Of each word of an answer, the beginnings of what can be equal to it; nothing for what has other spellings.
+    """Return, for each word of an answer, prefixes of its equals; nothing for a word with other spellings.
 
     A stem ends otherwise than its word ("tie" and "tying", "gray" and "grey"), but begins alike.
     """
@@ -129,8 +130,8 @@ _SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def has_the_letters_of(answer: str, text: str) -> bool:
-    """Whether a text may contain an answer, by the first letters of its words. Neither is read for it: this takes a
-    hundredth of the time of :func:`contains`.
+    """Return whether a text may contain an answer, by the first letters of its words. Neither is read for it:
+    this takes a hundredth of the time of :func:`contains`.
     """
     plain = folded(text)
     if all(any(beginning in plain for beginning in word) for word in _beginnings(answer)):
@@ -185,18 +186,18 @@ _SHORT_WORD: Final = 6
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """The text with the answer in place of its initials, or in place of what it is the initials of."""
+    """Return the text with the answer in place of its initials, or in place of what it is the initials of."""
     short = _short_form(answer)
     return short.sub(lambda _: answer, text) if short is not None else text
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:
-    """Whether a text may contain an answer or an item of it, by the first letters of words, as quickly."""
+    """Return whether a text may contain an answer or an item of it, by the first letters of words, as quickly."""
     return any(has_the_letters_of(item, text) for item in enumeration(answer)) or has_the_letters_of(answer, text)
 
 
 def contains(answer: str, text: str) -> bool:
-    """Whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
+    """Return whether a text contains an answer, or all items of an enumeration, in any equivalent spelling."""
     if not has_the_letters_of(answer, text):
         return False
     text = spelled_out(answer, text)
@@ -206,7 +207,7 @@ def contains(answer: str, text: str) -> bool:
 
 
 def _is_said_in(lines: Sequence[tuple[str, str]], answer: str) -> bool:
-    """Whether one of the lines contains an answer as a whole."""
+    """Return whether one of the lines contains an answer as a whole."""
     for word in _beginnings(answer):
         lines = [line for line in lines if any(map(line[1].__contains__, word))]
     return any(next(matches(answer, line), None) is not None for line, _ in lines)
@@ -217,12 +218,12 @@ _LINE_STARTS: Final = re.compile(r"(?<=\n)")
 
 @lru_cache(maxsize=256)
 def _lines_of(text: str) -> Sequence[tuple[str, str]]:
-    """The lines of a text, each with its folded form."""
+    """Return the lines of a text, each with its folded form."""
     return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
 
 
 def in_full(entity: str, answer: str) -> str:
-    """An entity that is a bare number as the answer writes it: with its unit."""
+    """Return an entity that is a bare number as the answer writes it: with its unit."""
     content = [token for _, token in content_of(tokens_of(entity))]
     if len(content) != 1 or content[0].kind != "number" or content[0].extra:
         return entity
@@ -234,7 +235,7 @@ def in_full(entity: str, answer: str) -> str:
 
 @lru_cache(maxsize=1024)
 def enumeration(answer: str) -> tuple[str, ...]:
-    """The items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
+    """Return the items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
     if any(token.kind == "date" for token in tokens_of(answer)):
         return (answer,)
     parts = re.split(r"\s*(?:,(?!\d{3}\b)|;|\band\b|\by\b|&|\+)\s*", answer)

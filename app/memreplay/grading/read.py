@@ -41,7 +41,7 @@ _OPEN = re.compile(r"<" + _TAG + r"\s*>.*\Z", re.IGNORECASE | re.DOTALL)
 
 
 def without_reasoning(reply: str) -> str:
-    """The reply after its last reasoning block; empty if a block is never closed."""
+    """Return the reply after its last reasoning block; empty if a block is never closed."""
     return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
 
 
@@ -50,7 +50,7 @@ _MOST_READ = 6_000
 
 
 def shortened(reply: str) -> str:
-    """The beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
+    """Return the beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
 
     A model that repeats itself without end must not hold up the grading of a run.
     """
@@ -64,7 +64,7 @@ _JSON_KEYS = frozenset("answer answer_index answerindex index choice choice_inde
 
 
 def json_values(text: str) -> list[str] | None:
-    """The values of the answer keys of a reply that is one JSON object; None for any other reply."""
+    """Return the values of the answer keys of a reply that is one JSON object; None for any other reply."""
     body = re.sub(r"\A```(?:json)?\s*|\s*```\Z", "", text.strip())
     if not re.fullmatch(r"\{.*\}", body, re.DOTALL):
         return None
@@ -75,7 +75,7 @@ def json_values(text: str) -> list[str] | None:
 
 
 def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
-    """The values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
+    """Yield the values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
     match parsed:
         case dict() if depth <= _DEEPEST:
             for key, value in parsed.items():
@@ -112,12 +112,12 @@ class Token(NamedTuple):
 
     @property
     def number(self) -> float:
-        """The value of a number."""
+        """Return the value of a number."""
         return cast(float, self.value)
 
     @property
     def date(self) -> Date:
-        """The value of a date."""
+        """Return the value of a date."""
         return cast(Date, self.value)
 
     @property
@@ -127,7 +127,7 @@ class Token(NamedTuple):
 
     @property
     def stems(self) -> tuple[str, str]:
-        """The stems of a word, in English and in Spanish."""
+        """Return the stems of a word, in English and in Spanish."""
         return cast(tuple[str, str], self.value)
 
 
@@ -158,7 +158,7 @@ def folded(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _without_accents(letters: str) -> str:
-    """What is not ASCII of a text, which is little of it."""
+    """Return what is not ASCII of a text, which is little of it."""
     apart = unicodedata.normalize("NFKD", letters.translate(_TYPOGRAPHIC)).casefold()
     return "".join(char for char in apart if not unicodedata.combining(char)).translate(_NO_ACCENTS)
 
@@ -202,7 +202,8 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 @lru_cache(maxsize=65536)
 def stems_of(word: str) -> tuple[str, str]:
-    """The word's stem in English and in Spanish. The language of a short text is unknown, so both are compared.
+    """Return the word's stem in English and in Spanish. The language of a short text is unknown, so both are
+    compared.
 
     A word that is short for another, or the word for the same on the other side of the Atlantic, has its stems.
     """
@@ -220,7 +221,7 @@ def _same_stems() -> Mapping[str, str]:
 
 
 def _american(word: str) -> str:
-    """One spelling for "colour" and "color", "organise" and "organize", "centre" and "center"."""
+    """Return one spelling for "colour" and "color", "organise" and "organize", "centre" and "center"."""
     word = re.sub(r"(?<=[a-z]{2})our", "or", word)
     word = re.sub(r"(?<=[a-z]{2})ae(?=[a-z])", "e", word)
     word = re.sub(r"(?<=[a-z]{3})is(?=(?:e|es|ed|ing|ations?)$)", "iz", word)
@@ -233,7 +234,7 @@ _LONGEST_NUMBER: Final = 200
 
 
 def lexed(plain: str) -> list[Token]:
-    """The tokens of a folded text, each as it is written."""
+    """Return the tokens of a folded text, each as it is written."""
     found: list[Token] = []
     for match in _LEXER.finditer(plain):
         group = str(match.lastgroup)
@@ -301,7 +302,7 @@ _READ: Final[Mapping[str, tuple[_Kind, Callable[[str], object]]]] = {
 
 
 def spells(found: Sequence[Token], index: int, words: Sequence[str]) -> bool:
-    """Whether these words stand from here on."""
+    """Return whether these words stand from here on."""
     return [token.text for token in found[index : index + len(words)]] == list(words)
 
 
@@ -326,7 +327,7 @@ def with_numbers(found: list[Token]) -> list[Token]:
 
 
 def _number_at(found: Sequence[Token], index: int) -> tuple[Token | None, int]:
-    """The number that begins here in words, and how many tokens spell it."""
+    """Return the number that begins here in words, and how many tokens spell it."""
     token = found[index]
     if token.kind != "number" and token.text not in _MAY_BEGIN_A_NUMBER:
         return None, 0
@@ -343,7 +344,7 @@ def _number_at(found: Sequence[Token], index: int) -> tuple[Token | None, int]:
 
 
 def _joined(found: Sequence[Token], index: int, length: int, amount: Token) -> Token:
-    """An amount in place of the tokens that spell it."""
+    """Return an amount in place of the tokens that spell it."""
     text = " ".join(token.text for token in found[index : index + length])
     return amount._replace(text=text, start=found[index].start, end=found[index + length - 1].end)
 
@@ -353,7 +354,7 @@ def _amount(value: float, extra: str = "") -> Token:
 
 
 def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
-    """Whether "one" or "second" counts something: it is the whole text, or a noun follows."""
+    """Return whether "one" or "second" counts something: it is the whole text, or a noun follows."""
     follower = found[index + 1] if index + 1 < len(found) else None
     if follower is not None and follower.kind != "mark":
         return follower.kind == "word" and follower.text not in STOP_WORDS
@@ -384,7 +385,9 @@ _FRACTION: Final = re.compile(
 
 
 def _fraction(match: re.Match[str], first: Token) -> Token | None:
-    """A fraction of a unit or a scale ("half an hour", "half a dozen"), or of a whole, which is a percentage."""
+    """Return a fraction of a unit or a scale ("half an hour", "half a dozen"), or of a whole, which is a
+    percentage.
+    """
     share, noun = _PARTS[match["part"]], match["noun"]
     if noun in SCALE:
         return first._replace(kind="number", value=share * SCALE[noun])
@@ -395,7 +398,7 @@ def _fraction(match: re.Match[str], first: Token) -> Token | None:
 
 
 def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
-    """How many tokens from here spell one number, and the number."""
+    """Return how many tokens from here spell one number, and the number."""
     if index < len(found) and found[index].kind == "number":
         return _scaled(found, index)
     total, current, used, last = 0, 0, 0, 1000
@@ -430,12 +433,12 @@ _MOST_COUNTED: Final = 10**6
 
 
 def _counts_once(found: Sequence[Token], index: int) -> bool:
-    """Whether a scale without a number before it is one of its kind: "dozen", "mil", "a thousand"."""
+    """Return whether a scale without a number before it is one of its kind: "dozen", "mil", "a thousand"."""
     return found[index].text in ("mil", "dozen", "docena") or (index > 0 and found[index - 1].text in _ONE)
 
 
 def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
-    """A number in digits with what multiplies it: "3 million", "19.6k", "£1.2m", "2 and a half"."""
+    """Return a number in digits with what multiplies it: "3 million", "19.6k", "£1.2m", "2 and a half"."""
     token = found[index]
     follower = found[index + 1] if index + 1 < len(found) else None
     if follower is None:
@@ -450,7 +453,7 @@ def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
 
 
 def with_units(found: list[Token]) -> list[Token]:
-    """A number takes the currency before or after it, or the unit after it; what it is added to joins it."""
+    """Return a number takes the currency before or after it, or the unit after it; what it is added to joins it."""
     result: list[Token] = []
     index = 0
     while index < len(found):
@@ -482,7 +485,7 @@ def with_units(found: list[Token]) -> list[Token]:
 
 
 def _currency_before(token: Token) -> str:
-    """The currency of "£" or "GBP" before a number; "pounds" stands behind it."""
+    """Return the currency of "£" or "GBP" before a number; "pounds" stands behind it."""
     if token.kind == "unit":
         return str(token.value) if token.value in _MONEY else ""
     return CURRENCIES.get(token.text, "") if token.kind == "word" and len(token.text) == len("gbp") else ""
@@ -495,7 +498,7 @@ _AFTER_THESE: Final = frozenset(
 
 
 def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
-    """Whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
+    """Return whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
     if unit in _MONEY and index + 1 < len(found) and found[index + 1].kind == "number":
         return index > 0 and found[index - 1].text in _ONE
     if MEASURES.get(unit, ("", 0))[0] not in ("time", "months"):
@@ -527,7 +530,7 @@ def _added(found: list[Token]) -> list[Token]:
 
 
 def _as_part(token: Token, whole: Token) -> float | None:
-    """A smaller amount of the same measure in the unit of the larger one; None if it is none.
+    """Return a smaller amount of the same measure in the unit of the larger one; None if it is none.
 
     What follows a whole amount of money is its cents: "four pounds seventy-five".
     """
@@ -540,7 +543,7 @@ def _as_part(token: Token, whole: Token) -> float | None:
 
 
 def same_amount(wanted: Token, given: Token) -> bool:
-    """Whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
+    """Return whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
     if PAIR in (wanted.extra, given.extra):
         return not _figures_read(wanted).isdisjoint(_figures_read(given))
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
@@ -570,7 +573,7 @@ _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 
 def with_asked_unit(answer: str, question: str) -> str:
-    """A bare number with the unit that the question asks for: "3" is 3 hours after "how many hours"."""
+    """Return a bare number with the unit that the question asks for: "3" is 3 hours after "how many hours"."""
     asked = folded(question)
     if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
         return answer
@@ -585,7 +588,7 @@ def with_asked_unit(answer: str, question: str) -> str:
 
 @lru_cache(maxsize=16384)
 def tokens_of(text: str) -> tuple[Token, ...]:
-    """The tokens of a text, canonical."""
+    """Return the tokens of a text, canonical."""
     return tuple(with_dates(with_units(with_times(with_numbers(lexed(folded(text)))))))
 
 
@@ -600,12 +603,14 @@ def is_stop_word(token: Token) -> bool:
 
 
 def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
-    """The stems of a word, each with its language. Two words are the same token if they share one."""
+    """Return the stems of a word, each with its language. Two words are the same token if they share one."""
     return frozenset(enumerate(word.stems))
 
 
 def same_token(wanted: Token, given: Token) -> bool:
-    """Whether a token of a text says what a token of an answer asks for. A text may say more: a whole date."""
+    """Return whether a token of a text says what a token of an answer asks for. A text may say more: a whole
+    date.
+    """
     if wanted.kind == given.kind == "word":
         (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
         if english == its_english or _same_name(wanted.text, given.text):
@@ -636,7 +641,7 @@ def same_token(wanted: Token, given: Token) -> bool:
 
 
 def _inflected_alike(stem: str, one: str, other: str) -> bool:
-    """Whether two words with one Spanish stem are forms of one word. "Canada" is no participle of "can".
+    """Return whether two words with one Spanish stem are forms of one word. "Canada" is no participle of "can".
 
     A long ending belongs to a verb, whose other forms have one too.
     """
@@ -645,7 +650,7 @@ def _inflected_alike(stem: str, one: str, other: str) -> bool:
 
 
 def _same_telephone(wanted: Token, given: Token) -> bool:
-    """Whether two are one telephone number, with or without the prefix of its country."""
+    """Return whether two are one telephone number, with or without the prefix of its country."""
     short, full = sorted((_digits_of(wanted).lstrip("0"), _digits_of(given).lstrip("0")), key=len)
     return bool(short) and full.endswith(short) and len(full) - len(short) <= 3
 
@@ -681,7 +686,7 @@ def _differ_as_versions(wanted: Token, given: Token) -> bool:
 
 
 def _same_date(wanted: Date, given: Date) -> bool:
-    """What is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
+    """Return what is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
     wanted_year, wanted_month, wanted_day = wanted
     year, month, day = given
     if isinstance(month, tuple) or isinstance(wanted_month, tuple):
@@ -709,7 +714,9 @@ def _dates_read(date: Date) -> list[Date]:
 
 
 def _shape_of(found: Sequence[Token]) -> str:
-    """The tokens as one word each: "#7" for a whole number, "@" for a time, "~" for other amounts and dates."""
+    """Return the tokens as one word each: "#7" for a whole number, "@" for a time, "~" for other amounts and
+    dates.
+    """
     return " ".join(
         token.text.replace(" ", "_")
         if token.kind in ("word", "mark", "unit")
@@ -725,7 +732,9 @@ def _shape_of(found: Sequence[Token]) -> str:
 def _with_matches(
     found: list[Token], pattern: re.Pattern[str], read: Callable[[re.Match[str], Token], Token | None]
 ) -> list[Token]:
-    """The tokens, with what ``read`` makes of a match of their shape, and of its first token, instead of it."""
+    """Return the tokens, with what ``read`` makes of a match of their shape, and of its first token, instead of
+    it.
+    """
     shape = _shape_of(found)
     result: list[Token] = []
     index = 0
@@ -800,7 +809,7 @@ _DATE: Final = re.compile(
 
 
 def with_dates(found: list[Token]) -> list[Token]:
-    """A month with its day, its year or both becomes one date; a month by its name alone stays a word."""
+    """Return a month with its day, its year or both becomes one date; a month by its name alone stays a word."""
     return _with_matches(found, _DATE, _date_token)
 
 

@@ -1,4 +1,4 @@
-"""Whether a reply asserts an answer, or only mentions it: denied, hedged, outdated, or one of several candidates.
+"""Vetoes: an answer that a reply mentions but does not assert (denied, hedged, outdated, one of several).
 
 :data:`VETOES` is the table of reasons. Each looks at one place where the answer stands: at what stands right before
 or behind it, at what the question asks, or, where no pattern tells, at the clauses of the reply (``when``). One
@@ -95,7 +95,7 @@ _compiled = lru_cache(maxsize=None)(re.compile)
 
 @lru_cache(maxsize=1024)
 def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tuple[bool, Rejection | None]:
-    """Whether a reply gives an answer, and why it does not where it only mentions it.
+    """Return whether a reply gives an answer, and why it does not where it only mentions it.
 
     ``among`` is how many things the whole answer lists, where this one is a part of it.
 
@@ -122,7 +122,7 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
 
 
 _MOST_MENTIONS: Final = 10
-"""Of an answer that a reply repeats without end, the first and last mentions decide."""
+"""Mentions of an answer that are looked at, from the start and the end: a reply may repeat it without end."""
 
 
 def _rejected(place: Place) -> Rejection | None:
@@ -162,7 +162,7 @@ def _clause_before(place: Place) -> list[str]:
 
 
 def _is_negated(place: Place) -> bool:
-    """A negation governs the answer: "not X", "did not move to X"."""
+    """Return a negation governs the answer: "not X", "did not move to X"."""
     if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
         return False
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
@@ -215,7 +215,7 @@ def _was_only_considered(place: Place) -> bool:
 
 
 def _is_supposed(place: Place) -> bool:
-    """The answer stands in a conditional sentence, and another sentence answers."""
+    """Return the answer stands in a conditional sentence, and another sentence answers."""
     *earlier, before = _SENTENCE_END.split(place.plain[: place.start])
     after, *later = _SENTENCE_END.split(place.plain[place.end :])
     sentence = f"{before}|{after}"
@@ -271,7 +271,7 @@ _NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|
 
 
 def _is_outdated(place: Place) -> bool:
-    """The reply contrasts then and now, and the answer stands on the side of then."""
+    """Return the reply contrasts then and now, and the answer stands on the side of then."""
     plain, start = place.plain, place.start
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ")
     breaks = [found.end() for found in _NEW_VERB.finditer(plain, 0, start)]
@@ -290,7 +290,9 @@ _CONCLUDES: Final = re.compile(
 
 
 def _is_overruled(place: Place) -> bool:
-    """The reply concludes with another value of the same kind; what it says on the way there is not its answer."""
+    """Return the reply concludes with another value of the same kind; what it says on the way there is not its
+    answer.
+    """
     one = place.matched[0]
     return any(
         (token.text in DAY_NAMES and one.text in DAY_NAMES)
@@ -341,7 +343,7 @@ _ONE_OF: Final = re.compile(
 
 
 def _is_listed(place: Place) -> bool:
-    """The reply is a bare list of things, or offers several, and the answer is one of them."""
+    """Return the reply is a bare list of things, or offers several, and the answer is one of them."""
     plain, first, given = place.plain, place.matched[0], place.given
     if CORRECTS_ITSELF.search(plain):
         return False
@@ -454,12 +456,12 @@ def asked_by(question: str) -> Asked:
 
 
 def _base_stems(word: str) -> frozenset[tuple[int, str]]:
-    """The stems of a word, of an irregular past those of its verb."""
+    """Return the stems of a word, of an irregular past those of its verb."""
     return frozenset(enumerate(stems_of(IRREGULAR_PASTS.get(word, word))))
 
 
 def is_form_of(verb: Token, token: Token) -> bool:
-    """Whether a word is a form of a verb, also an irregular one."""
+    """Return whether a word is a form of a verb, also an irregular one."""
     return token.kind == "word" and not _base_stems(verb.text).isdisjoint(_base_stems(token.text))
 
 
@@ -496,8 +498,8 @@ def _clauses_of(given: Sequence[Token], joints: frozenset[str]) -> Iterator[list
 def _clauses_and_topics(
     given: tuple[Token, ...], joints: frozenset[str], asked: Asked
 ) -> tuple[list[list[Token]], list[frozenset[Token]]]:
-    """The clauses of a reply, and what each takes up of the question: in its own words, by a pronoun, or by leaving
-    it out. It is the same for every place that matches.
+    """Return the clauses of a reply, and what each takes up of the question: in its own words, by a pronoun, or
+    by leaving it out. It is the same for every place that matches.
     """
     clauses = list(_clauses_of(given, joints))
     found: list[frozenset[Token]] = []
@@ -519,7 +521,7 @@ def _is_same(one: Token, token: Token) -> bool:
 
 
 def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
-    """The words of a clause that are not taken from the question."""
+    """Return the words of a clause that are not taken from the question."""
     return [
         token
         for token in clause
@@ -568,14 +570,14 @@ def _another_clause_answers(place: Place) -> bool:
 
 
 def _says_it_of_you(clause: Sequence[Token], other: Sequence[Token]) -> bool:
-    """Whether a clause says of the user, with the same verb, what another says of somebody."""
+    """Return whether one clause states about the user what another states about someone else."""
     subject, verb, *_ = [*(token.text for token in clause if token.text not in ("and", "y")), "", ""]
     verb = {"have": "has", "are": "is", "tienes": "tiene"}.get(verb, verb)
     return subject in ("you", "tu") and any(token.text == verb for token in other)
 
 
 def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
-    """Whether a clause has another figure of the same kind."""
+    """Return whether a clause has another figure of the same kind."""
     return one.kind != "word" and any(
         not same_token(one, token)
         and (
@@ -588,7 +590,7 @@ def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
 
 
 def _subject_of(verb: int, given: Sequence[Token]) -> int:
-    """The place of the last word before a verb and its auxiliaries; -1 where there is none."""
+    """Return the place of the last word before a verb and its auxiliaries; -1 where there is none."""
     return next((place for place in range(verb - 1, -1, -1) if given[place].text not in _AUXILIARY), -1)
 
 
@@ -600,7 +602,9 @@ _OF_A_RELATIVE: Final = re.compile(
 
 
 def _is_said_of_a_relative(place: Place) -> bool:
-    """The reply speaks of a relative or friend of whom is asked about, and the question names no such person."""
+    """Return the reply speaks of a relative or friend of whom is asked about, and the question names no such
+    person.
+    """
     plain, asked, start = place.plain, place.asked, place.start
     begin = max((found.end() for found in _CLAUSE.finditer(plain, 0, start)), default=0)
     subject = next(iter([*_OF_A_RELATIVE.finditer(plain, begin, start)][::-1]), None)
@@ -832,14 +836,14 @@ _PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
 
 
 def expected_polarity(expected: str) -> tuple[Polarity | None, bool]:
-    """What the expected answer of a yes-or-no question says, and whether it says nothing else."""
+    """Return what the expected answer of a yes-or-no question says, and whether it says nothing else."""
     if (found := _EXPECTED.match(folded(expected))) is None:
         return None, False
     return ("no" if found["says"] == "no" else "yes"), not re.search(r"\w", folded(expected)[found.end() :])
 
 
 def polarity_of(reply: str, question: str) -> Polarity | None:
-    """What a reply to a yes-or-no question says; None where its form does not show it."""
+    """Return what a reply to a yes-or-no question says; None where its form does not show it."""
     plain = folded(reply)
     for correction in [*CORRECTS_ITSELF.finditer(plain)][-1:]:
         plain = plain[correction.end() :]

@@ -9,7 +9,7 @@ from memory_backends.text import MONTHS, SCALES, SPELLED, WEEKDAYS
 SMALL: Final = SPELLED
 SCALE: Final[dict[str, int]] = SCALES | {"dozen": 12, "docena": 12, "docenas": 12, "billion": 10**9}
 SHORT_SCALES: Final = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
-"""What stands right behind an amount of money. "k" does behind any number."""
+"""Multipliers right behind an amount of money. "k" stands behind any number."""
 
 ORDINALS: Final[dict[str, int]] = {
     word: value

@@ -57,7 +57,7 @@ def memories_in(timeline: Timeline, chosen: Sequence[str] = ()) -> list[str]:
 
 
 def last_turn(timeline: Timeline, by: By) -> int:
-    """Return the last turn to look at: of what is stored, the last one that the run played."""
+    """Return the last turn to search: the last one played."""
     played = timeline.played
     return played if by == "stored" and 0 < played < timeline.last_turn else timeline.last_turn
 

@@ -249,8 +249,8 @@ class Answerable:
         """Return whether a text shares a word with the question that tells what it is about.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
-        stand in most texts. A question that has no other words is not told apart. What one speaker says is not
-        about another whom alone the question names, and the text does not.
+        stand in most texts. If the question has no topic words, every text counts as on topic. What one speaker
+        says is not about another whom alone the question names, and the text does not.
         """
         asked, others = self._speakers
         if len(asked) == 1 and any(f" {name}: " in f" {said}" for name in others) and not contains(asked[0], said):

@@ -1,4 +1,4 @@
-"""How people take something back: the markers of a correction, and the value that was wrong."""
+"""Corrections: their markers in English and Spanish, and the value that was wrong."""
 
 from __future__ import annotations
 
@@ -86,7 +86,9 @@ RETRACTED = (
         rf"\s(?:is|was|has\sbeen|got|['’]s(?:\sbeen)?)\s(?:now\s)?{_CALLED_OFF}"
     ),
 )
-"""What has stopped being so: "I no longer work at Y", "we don't meet at Y any more", "the Y trip is off"."""
+"""Patterns of what has stopped being so: "I no longer work at Y", "we don't meet at Y any more", "the Y trip is
+off".
+"""
 
 _EXCHANGED = (
     LazyPattern(
@@ -119,7 +121,7 @@ _NO_VALUE = frozenset(
 
 
 Revision = Literal["none", "changed", "dropped", "corrected"]
-"""What is said of earlier statements: nothing, that they hold no longer, that something is given up, or that they
+"""Effect on earlier statements: nothing, that they hold no longer, that something is given up, or that they
 were wrong."""
 
 _WHEN = (
@@ -179,7 +181,7 @@ def _revision_by(sentence: str) -> Revision:
 
 
 def is_correction(sentence: str) -> bool:
-    """Whether the sentence takes back something that was said before."""
+    """Return whether the sentence takes back something that was said before."""
     return _revision_by(sentence) != "none" or value_taken_back(sentence) is not None
 
 

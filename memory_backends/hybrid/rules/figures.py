@@ -90,7 +90,7 @@ _DAY_WORDS = {word[:3] for word in (*MONTHS, *WEEKDAYS)}
 
 @lru_cache(maxsize=4096)
 def figures_in(text: str) -> Figures:
-    """The precise values of a text."""
+    """Return the precise values of a text."""
     found: dict[str, set[Value]] = {}
     for sort, value in _read(text):
         if value:
@@ -119,13 +119,13 @@ def _read(text: str) -> Iterator[tuple[str, Value]]:
 
 
 def _counted(of: str) -> str:
-    """The sort of a number: what it counts, if that is said."""
+    """Return the sort of a number: what it counts, if that is said."""
     of = of.casefold()
     return f"number of {next(iter(terms_of(of)), of)}" if of and of not in _COUNTS_NOTHING else "number"
 
 
 def _name(match: re.Match[str]) -> Value:
-    """The words of a name; none of a single word that begins a sentence, unless a title stands before it."""
+    """Return the words of a name; none of a single word that begins a sentence, unless a title stands before it."""
     words = [word for word in folded_words(match[0]).split() if len(word) > 1 and word not in _NO_NAME]
     begins = not match.string[: match.start()].rstrip().rstrip("\"'“‘(-").rstrip(" .!?…:")[-1:] or match.string[
         : match.start()
@@ -134,8 +134,8 @@ def _name(match: re.Match[str]) -> Value:
 
 
 def may_replace(new: Figures, old: Figures) -> bool:
-    """Whether a value of one statement may take the place of one of another: of the same sort, and not of quite
-    another size. A name may not: any sentence has one.
+    """Return whether a value of one statement may take the place of one of another: of the same sort, and not of
+    quite another size. A name may not: any sentence has one.
     """
     return any(
         all(not value <= other and not other <= value for other in old[sort])

@@ -1,4 +1,4 @@
-"""What the rules read in one sentence: slots and values, without those that only look like a fact."""
+"""Apply the rules to one sentence: slots and values, without those that only look like a fact."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _DIGIT = re.compile(r"\d")
 
 
 def slot_part(text: str) -> str:
-    """A piece of text as a part of a slot's name: ``Favourite colour`` → ``favourite_colour``."""
+    """Return a piece of text as a part of a slot's name: ``Favourite colour`` → ``favourite_colour``."""
     return folded_words(text).replace(" ", "_")[:LONGEST_SLOT].strip("_")
 
 
 def same_value(one: str, other: str) -> bool:
-    """Whether two values are the same but for case, accents and punctuation."""
+    """Return whether two values are the same but for case, accents and punctuation."""
     return folded_words(one) == folded_words(other)
 
 
 def is_of_a_kind(new: str, old: str) -> bool:
-    """Whether ``new`` may stand where ``old`` stood: a number for a number, a name for a name, no phrase."""
+    """Return whether ``new`` may stand where ``old`` stood: a number for a number, a name for a name, no phrase."""
     return _kind(new) == _kind(old) and len(new.split()) <= len(old.split()) + 1
 
 
@@ -39,15 +39,17 @@ def _kind(value: str) -> str:
 
 
 def says_no_more(new: str, old: str) -> bool:
-    """Whether ``new`` adds nothing to ``old``: the same value, or a part of it in whole words."""
+    """Return whether ``new`` adds nothing to ``old``: the same value, or a part of it in whole words."""
     return f" {folded_words(new)} " in f" {folded_words(old)} "
 
 
 RULES: tuple[Rule, ...] = (*personal.RULES, *statements.RULES, *values.RULES, *statements.REST)
-"""What people say, in the order of trial. A fact without a slot gives way to one with a slot before it."""
+"""Rules for people's sentences, in the order of trial. A fact without a slot gives way to one with a slot before
+it.
+"""
 
 ADVICE: tuple[Rule, ...] = values.ADVICE
-"""What an assistant says: only what it works out or recommends is kept."""
+"""Rules for an assistant's sentences: only what it works out or recommends is kept."""
 
 NAMING = frozenset({"name", "employer", "relation", "home", "origin", "name mentioned"})
 """Rules whose value must be a name."""
@@ -104,7 +106,7 @@ _SLOT_OF_ATTRIBUTE = {
     "plazo": "deadline",
     "presupuesto": "budget",
 }
-"""Where an attribute that has a slot of its own under another name belongs."""
+"""Slots of attributes that are known under another name."""
 
 _LOWER_I = re.compile(r"\bi(?=\s|['’](?:m|d|ve|ll)\b)")
 _UNREAL = re.compile(
@@ -112,7 +114,7 @@ _UNREAL = re.compile(
     r"|I['’]d\slove\sto|(?:si|ojalá)\s(?:\w+\s)?(?:fuer|fues|tuvier|tuvies|pudier|pudies)\w+)\b",
     re.I,
 )
-"""What is imagined or wished."""
+"""Patterns of what is imagined or wished."""
 
 _TOO = re.compile(r"\s(?:too|as\swell|so\smuch|a\slot|also|también|mucho)$", re.I)
 
@@ -137,7 +139,7 @@ _BEFORE_NO_NAME = frozenset({"a", "an", "un", "una", "you", "tú", "type", "clas
 
 _MARKS = "\"'“”‘’«»()[],"
 _SUBJECT_OF = re.compile(r",?\s(?:is|was|are|were|has|had|took|from|es|era|son|tiene)\b")
-"""What follows a name that begins a sentence."""
+"""Pattern of what follows a name that begins a sentence."""
 
 _ANNOUNCES = re.compile(r"^(?:\S+\s){0,6}\S+:$")
 """A few words that say no more than that something follows."""
@@ -157,7 +159,9 @@ _ACKNOWLEDGES = frozenset(
 
 
 def is_heading(sentence: str) -> bool:
-    """Whether a sentence of a word or two only names what the next ones are about: ``My pay.``, ``Boiler:``."""
+    """Return whether a sentence of a word or two only names what the next ones are about: ``My pay.``,
+    ``Boiler:``.
+    """
     words = folded_words(sentence).split()
     return bool(_HEADING.fullmatch(sentence)) and not any(word in _ACKNOWLEDGES for word in words)
 
@@ -167,7 +171,7 @@ Match = tuple[Rule, str | None, str]
 
 
 def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterator[Match]:
-    """What the rules read in a sentence of ``who``, in the order of the rules."""
+    """Yield what the rules read in a sentence of ``who``, in the order of the rules."""
     sentence = _LOWER_I.sub("I", sentence)
     asks = sentence.rstrip("\"'”»)").endswith("?")
     tells_by_itself = not (_CODE.search(sentence) or _ANNOUNCES.search(sentence))
@@ -184,7 +188,9 @@ def matches_in(sentence: str, who: str, rules: Sequence[Rule] = RULES) -> Iterat
 
 
 def _without_filler(name: str) -> str:
-    """A name without the capitalised small words around it, and owning nothing: ``But Quique's`` → ``Quique``."""
+    """Return a name without the capitalised small words around it, and owning nothing: ``But Quique's`` →
+    ``Quique``.
+    """
     words = _POSSESSIVE.sub("", name).split()
     while words and words[0].casefold() in _FILLER:
         words.pop(0)
@@ -210,7 +216,7 @@ def _points_nowhere(rule: Rule, match: re.Match[str]) -> bool:
 
 
 def _is_no_subject(rule: Rule, match: re.Match[str]) -> bool:
-    """Whether what seems to be described only says where or whose: ``in the book is “X”``."""
+    """Return whether what seems to be described only says where or whose: ``in the book is “X”``."""
     if "attribute" not in match.groupdict() or not _ARTICLE_FIRST.match(match[0]):
         return False
     before = match.string[max(0, match.start() - _LONGEST_PREPOSITION) : match.start()]
@@ -218,12 +224,12 @@ def _is_no_subject(rule: Rule, match: re.Match[str]) -> bool:
 
 
 def _holds_only_now(rule: Rule, match: re.Match[str]) -> bool:
-    """Whether an instruction is for the present step alone: ``Don't write any code yet``."""
+    """Return whether an instruction is for the present step alone: ``Don't write any code yet``."""
     return rule.kind == "instruction" and bool(_FOR_NOW.search(match.string))
 
 
 def _is_one_of_several(rule: Rule, match: re.Match[str]) -> bool:
-    """Whether a setting is given several values at once, as in a message that compares them."""
+    """Return whether a setting is given several values at once, as in a message that compares them."""
     if rule.name != "setting":
         return False
     attribute = re.escape(match["attribute"])
@@ -231,7 +237,7 @@ def _is_one_of_several(rule: Rule, match: re.Match[str]) -> bool:
 
 
 def _is_no_name(rule: Rule, match: re.Match[str]) -> bool:
-    """Whether a capitalised word is the rest of a longer name, or is one for another reason."""
+    """Return whether a capitalised word is the rest of a longer name, or is one for another reason."""
     if rule.name != "name mentioned":
         return False
     before = match.string[: match.start()].split()
@@ -249,7 +255,7 @@ _CLAUSE = 40
 
 
 def _is_unreal(rule: Rule, match: re.Match[str]) -> bool:
-    """Whether a statement is of what would be."""
+    """Return whether a statement is of what would be."""
     clause = match.string[max(0, match.start() - _CLAUSE) : match.end()]
     return rule.kind in ("value", "statement", "self") and bool(_UNREAL.search(clause))
 
@@ -258,7 +264,7 @@ _NO_CORRECTION = frozenset({"now", "back", "one", "not", "it", "that", "this", "
 
 
 def _is_no_correction(rule: Rule, match: re.Match[str]) -> bool:
-    """Whether what stands where a corrected value would is a filler."""
+    """Return whether what stands where a corrected value would is a filler."""
     return rule.name == "correction" and clean_value(match["value"]).casefold() in _NO_CORRECTION
 
 

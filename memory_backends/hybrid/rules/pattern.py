@@ -1,4 +1,4 @@
-"""What a rule is, and the pieces that patterns of both languages are put together from."""
+"""The type of a rule, and pieces of patterns for both languages."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ VALUE = (
     rf"(?:{QUOTED}|{DATE}(?:\s(?:at|a\slas)\s(?:{CLOCK}))?|{CLOCK}|{AMOUNT}|\d[\w.:/-]*"
     rf"|{_VERB}\s/[\w/{{}}.-]*\w|(?!{_VERB}\b){PROPER})"
 )
-"""What an attribute may be said to be: quoted, dated, counted, the address of a request, or a proper name."""
+"""Values of an attribute: quoted, dated, counted, the address of a request, or a proper name."""
 
 SPECIFIC = rf"(?:{QUOTED}|{DATE}|{CLOCK}|{AMOUNT}|[$€£]?\d[\w.,:/-]*\w|\d|{NUMBER_WORD}\b|{PROPER})"
 """A precise value: :data:`VALUE` and bare numbers, in digits or words."""
@@ -86,7 +86,9 @@ _TRIM = " \t\"'“”‘’«»`.,;:!?¡¿()[]*"
 
 
 def clean_value(text: str) -> str:
-    """A value as it is kept: one line, no quotes or punctuation around it, at most ``LONGEST_VALUE`` characters."""
+    """Return a value as it is kept: one line, no quotes or punctuation around it, at most ``LONGEST_VALUE``
+    characters.
+    """
     return " ".join(text.split()).strip(_TRIM)[:LONGEST_VALUE].rstrip()
 
 
@@ -105,7 +107,7 @@ IMPACTS: Mapping[Kind, float] = {
     "value": 0.72,
     "advice": 0.76,
 }
-"""How much it matters to know a fact of each kind, 0..1.
+"""Impact of each kind of fact, 0..1.
 
 Each form of sentence is enough by itself for its facts to be promoted. What is dropped is said in doubt, or tells
 less than one new word. The order is set by hand.
@@ -116,7 +118,7 @@ _LONG_FORMS = (DATE, AMOUNT, NUMBER_WORD)
 """Forms of values that take most of the time of compiling a pattern."""
 
 _FIGURE = re.compile(rf"\d|{WEEKDAY}|{SHORT_WEEKDAY}|{NUMBER_WORD}", re.IGNORECASE)
-"""What every value of a long form holds."""
+"""Pattern that every value of a long form contains."""
 
 _NOTHING = re.compile(r"(?!)")
 
@@ -158,7 +160,7 @@ class LazyPattern:
         return re.compile(text, self._flags)
 
     def _for(self, text: str) -> re.Pattern[str]:
-        """A pattern that finds in ``text`` what the whole one finds."""
+        """Return a pattern that finds in ``text`` what the whole one finds."""
         if self._needs is not None and not self._needs.search(text):
             return _NOTHING
         if self._whole is None:
@@ -200,10 +202,10 @@ class Rule:
 
     @property
     def impact(self) -> float:
-        """How much facts of its kind matter."""
+        """Return how much facts of its kind matter."""
         return IMPACTS[self.kind]
 
 
 def patterns(*texts: str | LazyPattern) -> tuple[LazyPattern, ...]:
-    """A rule's patterns: case matters except inside ``(?i:…)``."""
+    """Return a rule's patterns: case matters except inside ``(?i:…)``."""
     return tuple(text if isinstance(text, LazyPattern) else LazyPattern(text) for text in texts)

@@ -1,4 +1,4 @@
-"""How people say who they are, who is theirs, and what they like."""
+"""Rules for statements about oneself, one's people and preferences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REPORTS = (
     r"(?:says?|said|thinks?|thought|told|tells|reckons?|wants?|decided|has|confirmed|wrote|rang|called|asked|put|pushed|moved|insists?|agreed|dice|dijo"
     r"|cree|quiere|ha|me)\b"
 )
-"""What somebody says or does about another's matter: "my boss says 30 days"."""
+"""Verbs of saying and doing about another's matter: "my boss says 30 days"."""
 
 ONE_AT_A_TIME = frozenset(
     word
@@ -64,7 +64,7 @@ _NAMED = (
     r"|['’]s\sname\sis|\s\(|,|:|\s(?:is|are|es|son)(?!\s\w+(?:ish|ese|[ci]an)\b))?"
 )
 _NOT_A_LIST = rf"(?!,\s{PERSON}\s(?:and|&)\s(?:I|me|my)\b)"
-"""What follows is not the next of several people: ``my partner, Ana and I`` names three of them."""
+"""Lookahead that excludes the next of several people: ``my partner, Ana and I`` names three of them."""
 
 _THING = r"(?P<value>(?:(?!\s[–-]\s)[^.,;!?\n]){3,80})"
 _NO_POINTING = (

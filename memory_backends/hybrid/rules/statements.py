@@ -1,4 +1,4 @@
-"""How people tell an assistant what to do from now on, put something right, and say what happened or will."""
+"""Rules for standing instructions, corrections, events and plans."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _OF_A_REPLY = (
     r"|words?|phrases?|sentences?|paragraphs?|viñetas|listas|tablas|siglas|anglicismos|diminutivos|exclamaciones|disculpas|bromas|preguntas|resúmenes"
     r"|rodeos|mayúsculas|negritas|adornos|tecnicismos|abreviaturas|nombres)"
 )
-"""What a reply is made of: to want none of it is an instruction, where "no dependants" is a fact."""
+"""Nouns for parts of a reply. "No emojis" is an instruction; "no dependants" is a fact."""
 _BEGIN = (
     r"(?:^|[;:–—]\s|[,.!]\s(?:and\s)?)"
     r"(?:and\s|so\s|but\s|also\s|please,?\s|pls\s|kindly\s|can\syou\s|could\syou\s(?:please\s)?)*"
 )
-"""Where an imperative begins."""
+"""Pattern of the beginning of an imperative."""
 _WORDING = (
     r"(?:write|give|show|keep|speak|talk|list|quote|refer|format|spell|phrase"
     r"|present|explain|answer|reply|respond|round|limit|state|report)"
@@ -293,7 +293,7 @@ _SAYS_LITTLE = (
     r"|afraid|excited|curious|so|very|really|too|not|lost|stuck|confused|worried|tired|exhausted|about|almost|was|were|did|didn['’]?t|couldn['’]?t"
     r"|can['’]?t\s(?:believe|wait|tell|say)|don['’]?t\s(?:know|think|care|mind|understand|see|mean))\b)"
 )
-"""After its subject, what no fact follows: what is meant, felt, asked or would be."""
+"""Negative lookahead: verbs after which no fact follows (think, feel, would …)."""
 
 CHANGE = "change"
 """The rule that holds only for a sentence that says that something has changed or was wrong."""
@@ -341,4 +341,4 @@ REST: tuple[Rule, ...] = (
         0.82,
     ),
 )
-"""What is tried last, of sentences in which nothing else is found."""
+"""Rules that are tried last, on sentences in which no other rule found anything."""

@@ -1,4 +1,4 @@
-"""How precise values are written, in any language: errors, settings, versions, amounts, dates, places, names."""
+"""Patterns of precise values, in any language: errors, settings, versions, amounts, dates, places, names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LABELLED = (
     r"(?:^|,\s|\b(?:the|my|our|your|an?|in|on|at|to|so|have|had|got|me|us|is|was|el|la|mi|en|del?|nuestr[oa])\s)(?!(?:in|on|at|by|for|to|than|about|around|only|just|over|under|like|until|step|option|page|chapter|part|section|point|question|number|line|item|level|top|day|week|month|maybe|say|and|or|not|no|said|says|say|was|is|are|were|be|been|had|have|has|got|get|gets|need|needs|did|does|do|made|make|run|runs|ran|see|saw|use|used|took|take|takes|gave|give|paid|pay|cost|costs|want|wants|wrote|read|showed|shows|returned|returns|error|code|status|http|line|year|since|from|until|again|its|only|all|these|those|los|las|son|hay|una|unos|unas|con|que|por|para|como|dijo|dice|tiene|tengo|hace|desde|hasta|entre|casi|año|mes|día)\b)"
     r"(?P<value>[a-zà-ÿ]{3,}\s(?:of\s)?\d{1,5}[A-Z]?)\b(?![.,:/%-]?\d|\s?[%°]|\s[a-z]{3,}s\b)"
 )
-"""What is numbered: "plot 43", "corridor 5B", "team of 7"; not the steps and pages of a text."""
+"""Nouns of numbered things: "plot 43", "corridor 5B", "team of 7"; not the steps and pages of a text."""
 _SINCE = r"\b(?:since|desde)\s(?P<value>(?:19|20)\d\d)\b"
 
 RULES: tuple[Rule, ...] = (
@@ -177,4 +177,4 @@ ADVICE: tuple[Rule, ...] = (
         0.8,
     ),
 )
-"""What of an assistant's words is a fact about the conversation: what it worked out or recommends."""
+"""Rules for facts in an assistant's words: what it worked out or recommends."""
