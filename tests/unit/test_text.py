@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memreplay.text import normalised, occurs_in
+from tests.tables import failing
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("  Señora  NÚÑEZ's\n\tquay! ", "senora nunez s quay"),
-        ("Straße", "strasse"),
-        ("𝕊𝕒𝕗𝕖 Ⅳ ½", "safe iv 1 2"),
-        ("**7 May, 2023.**", "7 may 2023"),
-        ("snake_case-name", "snake case name"),
-        ("1,340 or 15.3", "1.340 or 15.3"),
-        ("`x` → “y”", "x y"),
-        ("...", ""),
-    ],
-)
-def test_case_accents_punctuation_and_white_space_are_folded(text: str, expected: str) -> None:
-    assert normalised(text) == expected
+def test_case_accents_punctuation_and_white_space_are_folded() -> None:
+    def check(text: str, expected: str) -> None:
+        assert normalised(text) == expected
+
+    assert (
+        failing(
+            [
+                ("  Señora  NÚÑEZ's\n\tquay! ", "senora nunez s quay"),
+                ("Straße", "strasse"),
+                ("𝕊𝕒𝕗𝕖 Ⅳ ½", "safe iv 1 2"),
+                ("**7 May, 2023.**", "7 may 2023"),
+                ("snake_case-name", "snake case name"),
+                ("1,340 or 15.3", "1.340 or 15.3"),
+                ("`x` → “y”", "x y"),
+                ("...", ""),
+            ],
+            check,
+        )
+        == []
+    )
 
 
-@pytest.mark.parametrize(
-    ("phrase", "text", "stands"),
-    [
-        ("VerneMQ", "It was vernemq, since March.", True),
-        ("7 May 2023", "On 7 May, 2023 it rained", True),
-        ("cat", "a catalogue", False),
-        ("340", "1,340 a year", False),
-        ("1,340", "it is 1,340.", True),
-        ("15", "PostgreSQL 15.3", False),
-        ("5432", "localhost:5432", True),
-        ("Gràcia", "in Gracia", True),
-        ("++", "C++ it is", True),
-        ("++", "C it is", False),
-        ("  ", "anything  at all", False),
-        ("", "anything", False),
-    ],
-)
-def test_a_phrase_occurs_in_a_text_as_whole_words(phrase: str, text: str, stands: bool) -> None:
-    assert occurs_in(phrase, text) is stands
+def test_a_phrase_occurs_in_a_text_as_whole_words() -> None:
+    def check(phrase: str, text: str, stands: bool) -> None:
+        assert occurs_in(phrase, text) is stands
+
+    assert (
+        failing(
+            [
+                ("VerneMQ", "It was vernemq, since March.", True),
+                ("7 May 2023", "On 7 May, 2023 it rained", True),
+                ("cat", "a catalogue", False),
+                ("340", "1,340 a year", False),
+                ("1,340", "it is 1,340.", True),
+                ("15", "PostgreSQL 15.3", False),
+                ("5432", "localhost:5432", True),
+                ("Gràcia", "in Gracia", True),
+                ("++", "C++ it is", True),
+                ("++", "C it is", False),
+                ("  ", "anything  at all", False),
+                ("", "anything", False),
+            ],
+            check,
+        )
+        == []
+    )
 
 
 @given(st.text())

@@ -11,6 +11,7 @@ from memreplay.grading import Outcome
 from memreplay.grading.choice import parse_choice
 from memreplay.grading.judge import score_recall
 from memreplay.scoring.locomo_metric import locomo_f1
+from tests.tables import failing
 
 
 def outcome(expected: str, reply: str, question: str = "How did she feel?", **more: tuple[str, ...]) -> Outcome:
@@ -34,25 +35,30 @@ def test_an_answer_may_begin_with_a_joint(expected: str, reply: str) -> None:
     assert outcome(expected, expected) == "correct"
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "1,0001,0001,0001",
-        "0,123,456",
-        "1.234,567.890",
-        "9" * 400,
-        "$" + "9" * 350 + " million",
-        "9" * 5000,
-        "-" + "9" * 309 + "th",
-        "a hundred" + " hundred" * 300,
-        "two dozen" + " dozen" * 400,
-        "two million" * 300,
-    ],
-)
-def test_a_number_of_any_form_and_size_is_read(reply: str) -> None:
-    for expected in ("6:40", "three dozen", "£14", "9 km", "12", "7 pm"):
-        assert outcome(expected, reply) == "wrong"
-        assert outcome(expected, f"{reply}\n{reply}") == "wrong"
+def test_a_number_of_any_form_and_size_is_read() -> None:
+    def check(reply: str) -> None:
+        for expected in ("6:40", "three dozen", "£14", "9 km", "12", "7 pm"):
+            assert outcome(expected, reply) == "wrong"
+            assert outcome(expected, f"{reply}\n{reply}") == "wrong"
+
+    assert (
+        failing(
+            [
+                "1,0001,0001,0001",
+                "0,123,456",
+                "1.234,567.890",
+                "9" * 400,
+                "$" + "9" * 350 + " million",
+                "9" * 5000,
+                "-" + "9" * 309 + "th",
+                "a hundred" + " hundred" * 300,
+                "two dozen" + " dozen" * 400,
+                "two million" * 300,
+            ],
+            check,
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(

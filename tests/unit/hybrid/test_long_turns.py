@@ -14,6 +14,7 @@ from memory_backends.stores.qdrant import QDRANT
 from memory_backends.stores.trace import PromotionDecision
 from memory_backends.text import sentences_of
 from tests.stubs.memory import exchange
+from tests.tables import failing
 
 MOST_SECONDS = 5.0
 """Of the processor; it takes a tenth of that, and minutes where the time grows with the square of the length."""
@@ -62,12 +63,14 @@ def test_an_excerpt_marks_every_gap_and_has_no_sentence_that_is_not_read() -> No
     assert excerpt_of(said, (0.1,), lambda line: False) is None
 
 
-@pytest.mark.parametrize("piece", [".", "!?", '"', '."', " ", "\t ", "\n", "a. ", "Mr. ", "?) "])
-def test_sentences_are_found_in_time_that_grows_with_the_length(piece: str) -> None:
-    text = piece * (200_000 // len(piece))
-    began = time.process_time()
-    sentences_of(f"{text}end")
-    assert time.process_time() - began < MOST_SECONDS
+def test_sentences_are_found_in_time_that_grows_with_the_length() -> None:
+    def check(piece: str) -> None:
+        text = piece * (200_000 // len(piece))
+        began = time.process_time()
+        sentences_of(f"{text}end")
+        assert time.process_time() - began < MOST_SECONDS
+
+    assert failing([".", "!?", '"', '."', " ", "\t ", "\n", "a. ", "Mr. ", "?) "], check) == []
 
 
 @pytest.mark.parametrize(

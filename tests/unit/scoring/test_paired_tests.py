@@ -15,6 +15,7 @@ from memreplay.scoring.statistics import (
     paired_interval,
     sign_flip_exact,
 )
+from tests.tables import failing
 
 counts = st.integers(0, 400)
 
@@ -39,21 +40,26 @@ def test_mcnemar_of_many_questions_neither_overflows_nor_vanishes() -> None:
     assert 0 < mcnemar_exact(5000, 6000) < 1e-20
 
 
-@pytest.mark.parametrize(
-    ("differences", "p"),
-    [
-        ([], 1.0),
-        ([3], 1.0),
-        ([1, 1], 0.5),
-        ([1, 1, 1, 1, 1], 2 / 32),
-        ([2, -1], 1.0),
-        ([3, 1, 1], 2 / 8),
-        ([4, 0, 0], 1.0),
-        ([3, 2, -1], 4 / 8),
-    ],
-)
-def test_sign_flips_by_hand(differences: list[int], p: float) -> None:
-    assert sign_flip_exact(differences) == pytest.approx(p)
+def test_sign_flips_by_hand() -> None:
+    def check(differences: list[int], p: float) -> None:
+        assert sign_flip_exact(differences) == pytest.approx(p)
+
+    assert (
+        failing(
+            [
+                ([], 1.0),
+                ([3], 1.0),
+                ([1, 1], 0.5),
+                ([1, 1, 1, 1, 1], 2 / 32),
+                ([2, -1], 1.0),
+                ([3, 1, 1], 2 / 8),
+                ([4, 0, 0], 1.0),
+                ([3, 2, -1], 4 / 8),
+            ],
+            check,
+        )
+        == []
+    )
 
 
 @settings(max_examples=60, deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from memreplay.rich_console import PrintableConsole
 from memreplay.views.document import LinesDocument
 from memreplay.views.table import Column, Table, as_csv, as_lines, as_markdown, for_terminal, legend
 from memreplay.views.text import Span
+from tests.tables import failing
 from tests.unit.views.test_panels import text_of
 
 COLUMNS = (Column("memory", align="left"), Column("right", "right answers"), Column("cost"))
@@ -60,23 +60,28 @@ def test_values_of_csv_are_written_as_values() -> None:
     assert as_csv(table).splitlines()[1] == "true,0.3,3,"
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        (share(2 / 3), "66.7 %"),
-        (whole_share(2 / 3), "67 %"),
-        (share_of(0.5, 60), "50.0 % of 60"),
-        (interval((0.333, 0.512)), "33–51"),
-        (number(12345.67), "12,346"),
-        (number(1.25, 2), "1.25"),
-        (counted(1, "part"), "1 part"),
-        (counted(2000, "part"), "2,000 parts"),
-        (dollars(0.00012345), "$0.000123"),
-        (dollars(1234.5), "$1,234.50"),
-    ],
-)
-def test_numbers_are_written_in_one_way(written: str, expected: str) -> None:
-    assert written == expected
+def test_numbers_are_written_in_one_way() -> None:
+    def check(written: str, expected: str) -> None:
+        assert written == expected
+
+    assert (
+        failing(
+            [
+                (share(2 / 3), "66.7 %"),
+                (whole_share(2 / 3), "67 %"),
+                (share_of(0.5, 60), "50.0 % of 60"),
+                (interval((0.333, 0.512)), "33–51"),
+                (number(12345.67), "12,346"),
+                (number(1.25, 2), "1.25"),
+                (counted(1, "part"), "1 part"),
+                (counted(2000, "part"), "2,000 parts"),
+                (dollars(0.00012345), "$0.000123"),
+                (dollars(1234.5), "$1,234.50"),
+            ],
+            check,
+        )
+        == []
+    )
 
 
 def test_what_is_unknown_is_a_dash() -> None:

@@ -24,6 +24,7 @@ from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.writing import Writing
 from memreplay.views.remarks import remarks
 from memreplay.views.tables import tables_of
+from tests.tables import failing
 from tests.unit.scoring.samples import choice, hit, recall, reply, row
 
 RUN = RunFacts(
@@ -107,11 +108,13 @@ def test_csv_says_which_rule_decided() -> None:
     assert written["decided_by"] == "exact"
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "＝", "  ="])
-def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it(start: str) -> None:
-    (only,) = cells(row(recall(text=f"{start}HYPERLINK(1)"), reply(f"{start}1+1")))
-    shown = start.replace("\r", "\\r")
-    assert only["question"] == f"'{shown}HYPERLINK(1)" and only["reply"] == f"'{shown}1+1"
+def test_csv_text_that_a_spreadsheet_would_calculate_has_a_quote_before_it() -> None:
+    def check(start: str) -> None:
+        (only,) = cells(row(recall(text=f"{start}HYPERLINK(1)"), reply(f"{start}1+1")))
+        shown = start.replace("\r", "\\r")
+        assert only["question"] == f"'{shown}HYPERLINK(1)" and only["reply"] == f"'{shown}1+1"
+
+    assert failing(["=", "+", "-", "@", "\t", "\r", "\n", "＝", "  ="], check) == []
 
 
 def test_csv_leaves_numbers_and_other_text_as_they_are() -> None:
