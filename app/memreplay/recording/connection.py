@@ -156,24 +156,32 @@ def connect_read_only(path: Path) -> Database:
         raise RecordingError(
             f"{path}: {'not a file; expected a recording' if path.exists() else 'no such recording'}"
         )
-    last: Exception | None = None
     uri = path.resolve().as_uri()
-    for mode in ("mode=ro", "mode=ro&immutable=1"):
+    try:
         try:
-            connection = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False)
-            _distrust(connection)
-            _refuse_foreign(connection, path)
-            refuse_foreign_objects(connection, path)
-            if connection.execute("PRAGMA user_version").fetchone() == (0,):
-                raise RecordingError(f"{path}: no run in it; the program ended while it created the file")
-            return Database(connection)
+            return _open_read_only(path, f"{uri}?mode=ro")
         except sqlite3.OperationalError as error:
-            last = error
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            is_damaged = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) == sqlite3.SQLITE_CORRUPT
-            problem = "damaged" if is_damaged else "cannot be read as a recording"
-            raise RecordingError(f"{path}: {problem}: {_in_words(error)}") from None
-    raise RecordingError(f"{path}: cannot be read as a recording: {last}")
+            # Immutable is for a folder that is not writable. It ignores what a run has just recorded, so that it
+            # must not stand in for a file that is locked for a moment.
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                return _open_read_only(path, f"{uri}?mode=ro")
+            return _open_read_only(path, f"{uri}?mode=ro&immutable=1")
+    except sqlite3.OperationalError as error:
+        raise RecordingError(f"{path}: cannot be read as a recording: {error}") from None
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        is_damaged = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) == sqlite3.SQLITE_CORRUPT
+        problem = "damaged" if is_damaged else "cannot be read as a recording"
+        raise RecordingError(f"{path}: {problem}: {_in_words(error)}") from None
+
+
+def _open_read_only(path: Path, uri: str) -> Database:
+    connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+    _distrust(connection)
+    _refuse_foreign(connection, path)
+    refuse_foreign_objects(connection, path)
+    if connection.execute("PRAGMA user_version").fetchone() == (0,):
+        raise RecordingError(f"{path}: no run in it; the program ended while it created the file")
+    return Database(connection)
 
 
 def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:

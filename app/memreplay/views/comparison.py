@@ -129,7 +129,8 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
 def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[Line]:
     """Return where a branch departs, and from which turn on each memory holds something else than in its trunk.
 
-    ``differ`` maps a memory to that turn, None if it never does; it is None itself while this is not known.
+    ``differ`` maps a memory to that turn, None if it never does. It is None itself while this is not known, and
+    empty if it cannot be known.
     """
     departs = line(
         Span("fork  ", "dim"),
@@ -140,6 +141,8 @@ def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[
     )
     if differ is None:
         return [departs, line(Span("memory  comparing what the memories hold …", "dim"))]
+    if not differ:
+        return [departs, line(Span("memory  not compared", "warn"))]
     found: list[Span] = []
     for backend, turn in differ.items():
         found.append(Span(f"{one_line(backend)} ", "strong"))

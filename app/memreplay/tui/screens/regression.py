@@ -134,6 +134,8 @@ class RegressionScreen(ListingScreen[None]):
         """Find the turn from which on the memories differ from those of the trunk."""
         trunk, other = [await self._source(side, branch.conversation) for side in (0, 1)]
         if trunk is None or other is None:
+            self._differ = {}
+            self._compare()
             return
         self._differ = {
             backend: await self.in_thread(diverges_at, trunk.timeline, other.timeline, backend)
