@@ -56,6 +56,11 @@ def cache_folder() -> Path:
     return user_cache_path(APPLICATION, appauthor=False)
 
 
+def vectors_file() -> Path:
+    """The cache of vectors, by embedder and text."""
+    return cache_folder() / "vectors.sqlite3"
+
+
 def config_file() -> Path:
     """Return the user's config file, which need not exist."""
     return user_config_path(APPLICATION, appauthor=False) / "config.toml"

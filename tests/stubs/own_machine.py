@@ -13,8 +13,7 @@ import pytest
 
 from memory_backends.base import TextEmbedder
 from memory_backends.retrieval.embedding import MiniLMEmbedder
-from memreplay.paths import cache_folder
-from memreplay.runtime.embedders import VECTORS
+from memreplay.paths import cache_folder, vectors_file
 
 _OF_THE_USER = (
     "NO_COLOR", "TEXTUAL_THEME", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
@@ -48,4 +47,4 @@ def set_up(patch: pytest.MonkeyPatch, folder: Path, embedder: Callable[[], TextE
     if _shared_vectors is not None:
         cache_folder().mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
-            (cache_folder() / VECTORS).symlink_to(_shared_vectors)
+            vectors_file().symlink_to(_shared_vectors)

@@ -14,7 +14,7 @@ from memory_backends.retrieval.reranking import StoredReranker
 from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.rate_limiter import ModelUnavailableError
-from memreplay.paths import cache_folder
+from memreplay.paths import cache_folder, vectors_file
 
 if TYPE_CHECKING:
     from memory_backends.retrieval.embedding import Vector
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 EMBEDDED = "minilm"
 """The bundled embedder."""
 
-VECTORS, SCORES = "vectors.sqlite3", "scores.sqlite3"
-"""The caches of vectors and of a reranker's scores, in the folder of caches."""
+SCORES = "scores.sqlite3"
+"""The cache of a reranker's scores, in the folder of caches."""
 
 REMOTE = "litellm:"
 """Prefix of the names of models that a provider runs."""
@@ -97,7 +97,7 @@ def stored_embedder(
     For an estimate only the bundled one is used: texts that others have not embedded yet are counted.
     """
     made = plain_embedder(spec, api_base)
-    path = cache_folder() / VECTORS
+    path = vectors_file()
     if counting is not None and spec != EMBEDDED:
         dimension = stored_dimension(path, made.name, _PROBE) or _ANY_DIMENSION
         return StoredEmbedder(counting.embedder(made.name, dimension, _at_provider(spec)), path, writes=False)

@@ -7,8 +7,7 @@ from datetime import datetime
 import pytest
 
 from memreplay.dataset_interfaces.language_model import LLMRequest
-from memreplay.llm.extractive.answers import NOTED
-from memreplay.llm.extractive.reader import NOT_OUR_PROMPT, answer_messages
+from memreplay.llm.extractive.reader import NOT_OUR_PROMPT, NOTED, answer_messages
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.ports import ModelAgent
 from memreplay.llm.prompts import NOT_SAID, build_agent_request, longest_agent_reply, remembered_in

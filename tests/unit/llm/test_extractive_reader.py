@@ -121,7 +121,7 @@ def test_the_order_of_options_does_not_matter() -> None:
         ("At what time is dinner?", "- Dinner will be served at 19:15\n- The guests like fish", "19:15"),
         (
             "What is the title on the recipe card?",
-            'User: I have a recipe card in her handwriting. It says "Harbourmaster\'s Pot" on top.\nAI: Lovely.',
+            'User: It is in her handwriting. The recipe card says "Harbourmaster\'s Pot" on top.\nAI: Lovely.',
             "Harbourmaster's Pot",
         ),
     ],
@@ -130,6 +130,53 @@ def test_it_recalls_the_sentence_with_the_answer(question: str, context: str, ex
     reply = remember(question, context)
     assert expected in reply
     assert len(reply) < len(context)
+
+
+SAID = "[8 May 2023, 13:56]\nUser: {}\nAI: I see."
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("I joined the club yesterday.", "7 May 2023"),
+        ("I joined the club last Saturday.", "6 May 2023, the Saturday before 8 May 2023"),
+        ("I joined the club last week.", "the week before 8 May 2023"),
+        ("I joined the club last month.", "April 2023"),
+        ("I joined the club three years ago.", "2020"),
+        ("I joined the club on 20 June.", "20 June 2023"),
+        ("I joined the club on the 3rd.", "3 May 2023"),
+        ("I joined the club, 4 March 2021.", "4 March 2021"),
+        ("I joined the club, and here I am.", "8 May 2023"),
+    ],
+)
+def test_asked_for_a_date_it_writes_the_date_out(said: str, dated: str) -> None:
+    assert dated in remember("When did the user join the club?", SAID.format(said))
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("Ayer me apunté al coro de la parroquia.", "7 de mayo de 2023"),
+        ("Me apunté al coro de la parroquia hace dos semanas.", "24 de abril de 2023"),
+        ("Me apunté al coro de la parroquia el mes pasado.", "abril de 2023"),
+        ("Me apunté al coro de la parroquia el lunes pasado.", "1 de mayo de 2023"),
+    ],
+)
+def test_it_writes_dates_out_in_spanish(said: str, dated: str) -> None:
+    assert dated in remember("¿Cuándo se apuntó al coro la usuaria?", SAID.format(said))
+
+
+def test_asked_for_anything_else_it_quotes_what_was_said() -> None:
+    assert remember("Which club did the user join?", SAID.format("I joined the chess club yesterday.")) == (
+        "I joined the chess club yesterday."
+    )
+
+
+def test_of_two_sentences_that_say_the_same_it_takes_the_later() -> None:
+    context = (
+        "User: The rent of the flat is £612 a month.\nAI: OK.\nUser: The rent of the flat is £640 a month now."
+    )
+    assert remember("How much is the rent of the flat?", context) == "The rent of the flat is £640 a month now."
 
 
 def test_it_says_so_when_a_prompt_is_not_ours() -> None:
@@ -161,4 +208,4 @@ def test_given_the_evidence_it_does_far_better_than_chance_on_published_question
                     lines.append(f"[{heading}]\n{turn['speaker']}: {turn['text']}")
         reply = choose(row["question"], tuple(row["choices"]), "\n\n".join(lines))
         right += reply == str(row["correct_choice_index"])
-    assert right >= 65
+    assert right >= 72

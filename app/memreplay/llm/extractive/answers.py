@@ -1,4 +1,8 @@
-"""The embedded reader's answers: the best supported option, the best sentence, a reply in conversation."""
+"""Picks the option, or the one or two sentences, that a context supports best: by meaning, words and speaker.
+
+The weights were fitted, and the thresholds set, on the thirty short conversations, long-01, long-02 and five
+conversations of LoCoMo: a softmax over the sentences (or options) of each question.
+"""
 
 from __future__ import annotations
 
@@ -6,264 +10,318 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
-from memory_backends.text import folded
+from memory_backends.retrieval.embedding import CachedEmbedder, MiniLMEmbedder, StoredEmbedder
+from memory_backends.retrieval.keyword import KeywordIndex, terms_in
+from memory_backends.text import MONTHS, folded, numbers_in
 from memreplay.grading.judge import is_abstention
-from memreplay.llm.extractive.dates import Span, likeness, spans_in, written_span
-from memreplay.llm.extractive.history import ROLES, Bearing, History, Line, Sentence, bearing, read_history
-from memreplay.llm.extractive.language import (
-    Wanted,
-    asks_who_speaks,
-    holds,
-    introduces_itself,
-    is_spanish,
-    terms,
-    wanted_by,
-)
+from memreplay.llm.extractive.history import ASSISTANT, USER, Sentence, is_spanish, read_sentences
 from memreplay.llm.prompts import NOT_SAID
+from memreplay.paths import vectors_file
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
 
 UNSUPPORTED = "The conversation supports none of these options."
 
-_LEAST_SUPPORT = 0.05
-_LEAST_WHERE_NOTHING_IS_OFFERED = 0.3
-_BASE = 0.1
-_TOGETHER = 0.5
-_ASKED_ALREADY = 0.2
-_OTHER_SPEAKER = 0.6
-_SAID_THEN = 0.35
-_HOLDS_THE_DAY = 0.45
-_NOT_A_DATE = 0.5
-_YES = re.compile(r"\A(?:likely |probably |most likely )?(?:yes|si)\b")
-_NO = re.compile(r"\A(?:likely |probably |most likely )?(?:no|not)\b")
+_MONTHS = {name[:length]: f"month {number}" for name, number in MONTHS.items() for length in (3, len(name))}
+_NAMES_OF_ROLES = {"user": USER, "usuario": USER, "usuaria": USER, "assistant": ASSISTANT, "asistente": ASSISTANT}
+_WORD = re.compile(r"[^\W_]+")
 
 
-class Support(NamedTuple):
-    """How well the history supports an option, about 0..1, and the line that supports it best, if any."""
-
-    score: float
-    line: int | None = None
-
-
-def answer_choice(history: History, question: str, options: Sequence[str]) -> str:
-    """The index of the best supported option, else of "not answerable", else :data:`UNSUPPORTED`."""
-    nothing = next((index for index, option in enumerate(options) if is_abstention(option)), None)
-    if history.sentences:
-        bears = bearing(history, question)
-        found = support(history, bears, question, options)
-        best = max(
-            (index for index in range(len(options)) if index != nothing), key=lambda index: found[index].score
-        )
-        if found[best].score >= _LEAST_SUPPORT and (nothing is None or _convinces(history, bears, found[best])):
-            return str(best)
-    return UNSUPPORTED if nothing is None else str(nothing)
+@lru_cache(maxsize=65536)
+def _terms(text: str, spanish: bool) -> frozenset[str]:
+    """Return the stems, months and numbers of a text, however a number is written."""
+    stems = terms_in(text, "spanish" if spanish else "english")
+    plain = (folded(stem) for stem in stems if not stem[0].isdigit())
+    return frozenset(_MONTHS.get(stem, stem) for stem in plain) | numbers_in(text)
 
 
-def _convinces(history: History, bears: Bearing, best: Support) -> bool:
-    """Whether to prefer an option to "not answerable": enough support, by a speaker whom the question names."""
-    if best.line is None or best.score < _LEAST_WHERE_NOTHING_IS_OFFERED:
-        return False
-    return not _by_another(history, bears, best.line)
+@lru_cache(maxsize=1)
+def _embedder() -> CachedEmbedder:
+    return CachedEmbedder(StoredEmbedder(MiniLMEmbedder(), vectors_file()), capacity=50_000)
 
 
-def _by_another(history: History, bears: Bearing, line: int) -> bool:
-    speaker = history.speakers[line]
-    return bool(bears.named) and speaker is not None and speaker not in bears.named
+class Context:
+    """The sentences of a context with what every question about it needs."""
+
+    def __init__(self, text: str) -> None:
+        import numpy as np
+
+        self.spanish = is_spanish(text)
+        self.sentences = read_sentences(text)
+        self.speakers = {one.speaker for one in self.sentences if one.speaker}
+        self.terms = [_terms(one.dated, self.spanish) for one in self.sentences]
+        self.vectors = _embedder().embed([one.text for one in self.sentences])
+        numbers, self.turn = np.unique([one.turn for one in self.sentences], return_inverse=True)
+        self.follows = np.diff(numbers, prepend=-9) == 1
+        sums = np.zeros((len(numbers), self.vectors.shape[1]))
+        np.add.at(sums, self.turn, self.vectors)
+        self.turn_vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        self.keywords = KeywordIndex()
+        said: list[list[str]] = [[] for _ in numbers]
+        for one, turn in zip(self.sentences, self.turn, strict=True):
+            said[turn].append(one.text)
+        for session, texts in zip(np.cumsum(~self.follows), said, strict=True):
+            self.keywords.add(int(session), " ".join(texts))
+        frequency = Counter(term for terms in self.terms for term in terms)
+        self._weights = {term: np.log(1 + (len(self.terms) + 5) / (n + 0.5)) for term, n in frequency.items()}
+        self._unseen = float(np.log(1 + (len(self.terms) + 5) / 0.5))
+
+    def weight(self, term: str) -> float:
+        """Return the inverse frequency of a term."""
+        return float(self._weights.get(term, self._unseen))
+
+    def best_of_turns(self, values: Numbers) -> Numbers:
+        """Return the highest value of each turn's sentences."""
+        import numpy as np
+
+        best = np.full(len(self.turn_vectors), -np.inf)
+        np.maximum.at(best, self.turn, values)
+        return best
 
 
-def support(history: History, bears: Bearing, question: str, options: Sequence[str]) -> list[Support]:
-    """How well the history supports each option as the answer."""
-    spelled = [tuple(dict.fromkeys(terms(option, history.spanish))) for option in options]
-    strength = [
-        score * (_OTHER_SPEAKER if _by_another(history, bears, number) else 1.0)
-        for number, score in enumerate(bears.by_line)
-    ]
-    weights = _option_weights(history, bears, spelled)
-    wanted = wanted_by(question)
-    spans = _spans(history, strength)
-    years = {line.said.year for line in history.lines if line.said}
-    found = []
-    for option, text in zip(spelled, options, strict=True):
-        dates = {written_span(text, year) for year in years or [None]} - {None}
-        by_words = _words_support(history, strength, option, weights)
-        if wanted == "date" and not dates:
-            by_words = by_words._replace(score=by_words.score * _NOT_A_DATE)
-        by_date = max((_date_support(spans, span) for span in dates if span), default=Support(0.0))
-        polar = _polar_support(bears, text) if wanted == "yes_no" else Support(0.0)
-        found.append(max(by_words, by_date, polar, key=lambda one: one.score))
-    return found
+@lru_cache(maxsize=8)
+def read_context(text: str) -> Context:
+    """Return a context read. Many questions are asked about the same one."""
+    return Context(text)
 
 
-def _option_weights(history: History, bears: Bearing, spelled: Sequence[Sequence[str]]) -> dict[str, float]:
-    """The weight of each term of the options: low if the question or many options contain it."""
-    holders = Counter(term for option in spelled for term in option)
-    asked = set(bears.question_terms)
-    return {
-        term: history.weight(term)
-        * (_ASKED_ALREADY if term in asked else 1.0)
-        / (1 + 2 * (count - 1) / len(spelled))
-        for term, count in holders.items()
-    }
-
-
-def _words_support(
-    history: History, strength: Sequence[float], option: Sequence[str], weights: dict[str, float]
-) -> Support:
-    """Support by the option's terms in lines relevant to the question; more if they occur together."""
-    total = sum(weights[term] for term in option)
-    if not total:
-        return Support(0.0)
-    apart = 0.0
-    together: Counter[int] = Counter()
-    for term in option:
-        lines = {history.sentences[place].line for place in history.postings.get(term, ())}
-        if lines:
-            apart += weights[term] * (_BASE + max(strength[line] for line in lines))
-        for line in lines:
-            together[line] += weights[term]  # type: ignore[assignment]
-    if not together:
-        return Support(0.0)
-    best = max(together, key=lambda line: together[line] * (_BASE + strength[line]))
-    joint = together[best] * (_BASE + strength[best])
-    return Support(((1 - _TOGETHER) * apart + _TOGETHER * joint) / total / (1 + _BASE), best)
-
-
-@lru_cache(maxsize=16384)
-def _spans_of(line: Line) -> tuple[Span, ...]:
-    return tuple(spans_in(line.text, line.said))
-
-
-def _spans(history: History, strength: Sequence[float]) -> list[tuple[float, Span, int]]:
-    """The dates in each relevant line, as strength, span and line; its own day counts too."""
-    found: list[tuple[float, Span, int]] = []
-    for number, line in enumerate(history.lines):
-        if not strength[number]:
-            continue
-        found += [(strength[number], span, number) for span in _spans_of(line)]
-        if line.said:
-            found.append((strength[number] * _SAID_THEN, Span(line.said, line.said), number))
-    return found
-
-
-def _date_support(spans: Sequence[tuple[float, Span, int]], option: Span) -> Support:
-    best = Support(0.0)
-    for strength, span, line in spans:
-        alike = likeness(span, option)
-        if alike and option.start <= span.start and span.end <= option.end:
-            alike = max(alike, _HOLDS_THE_DAY)
-        if strength * alike > best.score:
-            best = Support(strength * alike, line)
-    return best
-
-
-def _polar_support(bears: Bearing, option: str) -> Support:
-    plain = folded(option)
-    best = max(range(len(bears.by_line)), key=lambda line: bears.by_line[line])
-    return Support(bears.by_line[best] * (0.5 if _YES.match(plain) else 0.45 if _NO.match(plain) else 0.0), best)
-
-
-_LEAST_BEARING = 0.18
-_HOLDS_WHAT_IS_WANTED = 0.35
-_INTRODUCES_ITSELF = 0.8
-_IS_A_QUESTION = 0.25
-_HAS_NO_WORD_OF_IT = 0.1
-_CORRECTS = 0.2
-_CORRECTS_UNASKED = 0.08
-_LATER = 0.03
-_SHORTEST_CORRECTION = 2
-_SHARE_OF_THE_NAMED = 0.7
-_CORRECTION = re.compile(
-    r"\b(?:actually|moved|instead|changed|change of plan|correction|scratch|turns out|no longer|rather than|now|"
-    r"new|updated|wrong|sorry|switched|en realidad|al final|ahora|correccion|me equivoque|ya no|cambiado|"
-    r"perdon|mejor dicho)\b"
-)
-_WANTS_THE_NEWEST = re.compile(
-    r"\b(?:now|new|actually|current|currently|after|latest|last|in the end|finally|final|corrected|updated|changed|"
-    r"moved|ahora|nuev[oa]|corregid[oa]|actual|al final|definitiv[oa])\b"
-)
-
-
-class _Asked(NamedTuple):
-    """A question, analysed once for all sentences."""
-
-    bears: Bearing
-    wanted: Wanted
-    words: frozenset[str]
-    newest: bool
-    who_speaks: bool
-
-
-def answer_recall(history: History, question: str) -> str:
-    """One sentence of the history, or two that belong together, or :data:`NOT_SAID`."""
-    plain = folded(question)
-    asked = _Asked(
-        bears=bearing(history, question),
-        wanted=wanted_by(question),
-        words=frozenset(re.findall(r"[^\W_]+", plain)),
-        newest=bool(_WANTS_THE_NEWEST.search(plain)),
-        who_speaks=asks_who_speaks(question),
+# What a question asks for, and what a sentence that tells it has. The first that fits the question counts.
+_KINDS = tuple(
+    (re.compile(asks), re.compile(tells))
+    for asks, tells in (
+        (r"\bwhat time|what hour|que hora", r"\d[:.h]\d\d|\d ?(?:am|pm)\b|noon|midnight|o.clock|a las \w+"),
+        (
+            r"\bwhen\b|(?:what|which) (?:date|day|month|year)|weekday|\bcuando\b|\bfecha\b"
+            r"|que (?:dia|mes|ano)",
+            r"\d{1,2}(?:st|nd|rd|th)? (?:de )?[a-z]{3,9}|(?:19|20)\d\d|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+            r"|lunes|martes|miercoles|jueves|viernes|sabado|domingo",
+        ),
+        (
+            r"how (?:much|many|long|old|often|far|big|tall|exact)|price|cost|charge|\b(?:rate|fee|sum|port)\b"
+            r"|number|amount|rent\b|bill\b|premium|version|cuant[oa]s?\b|precio|renta|cantidad|cuota|numero|plazo",
+            r"\d",
+        ),
+        (
+            r"\bwho(?:m|se)?\b|\bnames?\b|called|\bwhere\b|(?:which|what) (?:city|town|place|company|street|school"
+            r"|book|band|country|suburb|village)|quien|donde|llama|pueblo|ciudad|nombre|apellido|localidad",
+            r"",
+        ),
     )
-    scored = [
-        (score, sentence) for sentence in history.sentences if (score := _score(history, asked, sentence)) > 0
-    ]
-    if not scored or _said_by_another(history, asked, scored):
-        return NOT_SAID
-    _, best = max(scored, key=lambda pair: (pair[0], pair[1].place))
-    return _with_its_neighbour(history, asked, best)
+)
+_TIME, _DATE, _NUMBER, _NAME = range(4)
+_NAME_INSIDE = re.compile(r"(?<![.!?…:] )(?<!^)\b(?!I\b)[A-ZÀ-Þ][\w-]+")
 
 
-def _score(history: History, asked: _Asked, sentence: Sentence) -> float:
-    """0 for a sentence that is not relevant to the question."""
-    introduced = asked.who_speaks and introduces_itself(sentence.text)
-    score = asked.bears.by_sentence[sentence.place] + (_INTRODUCES_ITSELF if introduced else 0.0)
-    if score < _LEAST_BEARING:
-        return 0.0
-    if holds(sentence.text, asked.wanted, asked.words):
-        score += _HOLDS_WHAT_IS_WANTED
-    if sentence.text.rstrip("\"”')").endswith("?"):
-        score -= _IS_A_QUESTION
-    if not set(sentence.terms) & set(asked.bears.question_terms):
-        score -= _HAS_NO_WORD_OF_IT
-    if len(sentence.terms) >= _SHORTEST_CORRECTION and _CORRECTION.search(folded(sentence.text)):
-        score += _CORRECTS if asked.newest else _CORRECTS_UNASKED
-    return max(score + _LATER * sentence.place / len(history.sentences), 1e-6)
+def _kind(question: str) -> int | None:
+    plain = folded(question)
+    return next((kind for kind, (asks, _) in enumerate(_KINDS) if asks.search(plain)), None)
 
 
-def _said_by_another(history: History, asked: _Asked, scored: Sequence[tuple[float, Sentence]]) -> bool:
-    """Whether only speakers whom the question does not name say such a thing. User and AI speak for each other."""
-    named = asked.bears.named
-    if not named or named & ROLES:
-        return False
-    by_named = (score for score, sentence in scored if not _by_another(history, asked.bears, sentence.line))
-    return max(by_named, default=0.0) < _SHARE_OF_THE_NAMED * max(score for score, _ in scored)
+def _tells(sentence: Sentence, kind: int | None, asked: set[str]) -> bool:
+    if kind == _NAME:
+        return any(folded(name) not in asked for name in _NAME_INSIDE.findall(sentence.text))
+    return kind is not None and bool(
+        _KINDS[kind][1].search(folded(sentence.dated)) or (kind == _NUMBER and numbers_in(sentence.text))
+    )
 
 
-def _with_its_neighbour(history: History, asked: _Asked, best: Sentence) -> str:
-    """The sentence; if it contains nothing of the wanted kind, with the adjacent one that does."""
-    if asked.wanted in ("anything", "yes_no") or holds(best.text, asked.wanted, asked.words):
-        return best.text
-    beside = [
-        sentence
-        for sentence in history.sentences_of(best.line)
-        if abs(sentence.place - best.place) == 1 and holds(sentence.text, asked.wanted, asked.words)
-    ]
-    if not beside:
-        return best.text
-    other = max(beside, key=lambda sentence: (asked.bears.by_sentence[sentence.place], sentence.place))
-    return " ".join(sentence.text for sentence in sorted((best, other)))
+SENTENCE_WEIGHTS = (3.3, 1.4, 1.0, 1.0, 4.2, 2.4, -1.5, 1.8, -0.7, -2.3, 1.6, 1.3, 1.5)
+"""In the order of :meth:`Asked._sentence_features`."""
+
+_TURNS_READ = 12
+"""The turns that bear most on a question: an option is looked for in these alone."""
 
 
-NOTED = "Noted."
-"""The reply to a message that asks nothing."""
-
-_ASKS = re.compile(
-    r"[?？]|^\W*(?:tell|list|name|recite|repeat|remind|give|say|reply|answer|what|which|who|when|where|how)\b",
-    re.IGNORECASE,
+_ASKED_ABOUT = re.compile(
+    r"\b(?:do|does|did|is|was|are|were|has|have|had|will|would|can|could|should) ([A-Z][a-z]+)"
+    r"|\b([A-Z][a-z]+)['’]s\b"
 )
 
 
-def reply_to_message(context: str, message: str) -> str:
-    """An agent's reply: the answer from the context, or :data:`NOTED` to a message that asks nothing."""
-    if not _ASKS.search(message):
-        return NOTED
-    return answer_recall(read_history(context, is_spanish(message)), message)
+class Asked:
+    """A question put to a context: how much each sentence bears on it."""
+
+    def __init__(self, context: Context, question: str) -> None:
+        self.context, self.question = context, question
+        words = set(_WORD.findall(folded(question)))
+        self.named = {name for name in context.speakers if name.split()[0] in words or _is_short_for(name, words)}
+        self.named |= {_NAMES_OF_ROLES[word] for word in words & _NAMES_OF_ROLES.keys()} & context.speakers
+        if len(self.named & {USER, ASSISTANT}) == 2:
+            self.named -= {USER}
+        of_speakers = {term for name in [*self.named, *_NAMES_OF_ROLES] for term in _terms(name, context.spanish)}
+        self.terms = _terms(question, context.spanish) - of_speakers
+        self.kind = _kind(question)
+        self.features = self._sentence_features(words)
+        self.bearing = self.features @ SENTENCE_WEIGHTS
+
+    def is_answered_by(self, place: int) -> bool:
+        """Return whether a sentence may tell it: where speakers have names, by or about whom the question names."""
+        one = self.context.sentences[place]
+        if one.speaker in (None, USER, ASSISTANT):
+            return True
+        others = {match[1] or match[2] for match in _ASKED_ABOUT.finditer(self.question)}
+        return one.speaker in self.named if self.named else all(name in one.text for name in others)
+
+    def _sentence_features(self, words: set[str]) -> Numbers:
+        """Return a row a sentence: meaning of it, its turn and those beside; words; kind; speaker; keywords."""
+        import numpy as np
+
+        context, named = self.context, self.named
+        (vector,) = _embedder().embed([self.question])
+        turns = context.turn_vectors @ vector
+        before, after = np.roll(turns, 1) * context.follows, np.roll(turns * context.follows, -1)
+        total = sum(map(context.weight, self.terms)) or 1.0
+        shared = [sum(map(context.weight, terms & self.terms)) / total for terms in context.terms]
+        keywords = [context.keywords.scores(self.question, reach) for reach in range(3)]
+        flags = [
+            (
+                _tells(one, self.kind, words),
+                one.text.rstrip("\"”')»").endswith("?"),
+                one.speaker in named,
+                bool(named) and one.speaker is not None and one.speaker not in named,
+                one.speaker == ASSISTANT and ASSISTANT not in named,
+            )
+            for one in context.sentences
+        ]
+        return np.column_stack(
+            [
+                context.vectors @ vector,
+                *(values[context.turn] for values in (turns, before, after)),
+                shared,
+                np.array(flags, dtype=float),
+                *((scores / (scores.max() or 1.0))[context.turn] for scores in keywords),
+            ]
+        )
+
+
+def _is_short_for(name: str, words: set[str]) -> bool:
+    """Whether a question calls somebody by the beginning of the name: ``Mel`` for Melanie."""
+    return name not in (USER, ASSISTANT) and any(
+        len(word) >= 3 and name.startswith(word) and word not in ("the", "her", "his") for word in words
+    )
+
+
+OPTION_WEIGHTS = (2.0, 2.1, 1.7, 1.8, 0.12, 0.4)
+"""In the order of :func:`option_features`."""
+
+_WORDS_COUNT, _LEAST_LEAD = 3.0, 2.4
+"""An option is taken that has enough of its words in one turn, or is enough ahead of the next: both together."""
+
+_LITERAL = 0.9
+_ALREADY_ASKED = 0.2
+_FAR = -8.0
+"""How much an option that no sentence has in words stands behind."""
+
+
+def answer_choice(text: str, question: str, options: Sequence[str]) -> str:
+    """Return the index of the best supported option, of "not answerable", or :data:`UNSUPPORTED`."""
+    import numpy as np
+
+    nothing = next((index for index, option in enumerate(options) if is_abstention(option)), None)
+    given_up = UNSUPPORTED if nothing is None else str(nothing)
+    context, places = read_context(text), [index for index in range(len(options)) if index != nothing]
+    if not context.sentences or not places:
+        return given_up
+    asked = Asked(context, question)
+    features, holders = option_features(asked, [options[index] for index in places])
+    scores = features @ OPTION_WEIGHTS
+    best, *rest = np.argsort(-scores, kind="stable")
+    lead = scores[best] - scores[rest[0]] if rest else 0.0
+    if nothing is None:
+        return str(places[best]) if features[best, _LITERAL_BY_TURN] > 0 else given_up
+    is_sure = _WORDS_COUNT * features[best, _LITERAL_BY_TURN] + lead >= _LEAST_LEAD
+    return str(places[best]) if is_sure and asked.is_answered_by(holders[best]) else given_up
+
+
+_LITERAL_BY_TURN = 3
+
+
+def option_features(asked: Asked, options: Sequence[str]) -> tuple[Numbers, list[int]]:
+    """Return a row an option and the place that holds it best.
+
+    A row is its meaning with the question, alone and with its words; its words in a turn; how near, and how late.
+    """
+    import numpy as np
+
+    context, ahead = asked.context, asked.bearing - asked.bearing.max()
+    turns = context.best_of_turns(ahead)
+    places = np.flatnonzero(np.isin(context.turn, np.argsort(-turns, kind="stable")[:_TURNS_READ]))
+    bearing, vectors = ahead[places], context.vectors[places]
+    together = vectors @ _embedder().embed([f"{asked.question} {option}" for option in options]).T
+    alone = vectors @ _embedder().embed(list(options)).T
+    wanted = [_terms(option, context.spanish) for option in options]
+    holders = Counter(term for option in wanted for term in option)
+    rows, best_places = [], []
+    for number, option in enumerate(wanted):
+        weights = {
+            term: context.weight(term)
+            * (_ALREADY_ASKED if term in asked.terms else 1.0)
+            / (1 + 2 * (holders[term] - 1) / len(options))
+            for term in option
+        }
+        total = sum(weights.values()) or 1.0
+        literal = (
+            np.array([sum(weights[term] for term in option & context.terms[place]) for place in places]) / total
+        )
+        of_turn: dict[int, set[str]] = {}
+        for place in places:
+            of_turn.setdefault(int(context.turn[place]), set()).update(option & context.terms[place])
+        by_turn = max(
+            sum(weights[term] for term in held) * np.exp(turns[turn] / 3) for turn, held in of_turn.items()
+        )
+        whole = literal > _LITERAL
+        best = max(bearing[whole].max(initial=_FAR), _FAR)
+        late = places[whole & (bearing > best - 2.5)].max(initial=0) / len(context.sentences)
+        both = together[:, number] + literal / 2
+        best_places.append(int(places[both.argmax()]))
+        rows.append(
+            (
+                together[:, number].max(),
+                alone[:, number].max(),
+                both.max(),
+                by_turn / total,
+                best,
+                late,
+            )
+        )
+    return np.array(rows), best_places
+
+
+_LEAST_BEARING = 3.0
+_BESIDE, _AS_GOOD, _SAME = 2.0, 1.0, 0.6
+"""How far behind the best sentence a second, or a later one that says the same, may be; and how alike that is."""
+
+_WRITTEN_DATE = re.compile(r"\d{1,2} (?:de )?[^\W\d_]{3,} (?:de )?\d{4}|\b(?:19|20)\d\d\b")
+
+
+def answer_recall(text: str, question: str) -> str:
+    """Return the one or two sentences that hold the answer, or :data:`NOT_SAID`.
+
+    They are as they were said; asked for a date, with each date written out.
+    """
+    import numpy as np
+
+    context = read_context(text)
+    if not context.sentences:
+        return NOT_SAID
+    asked = Asked(context, question)
+    bearing, sentences = asked.bearing, context.sentences
+    best, *others = (int(place) for place in np.argsort(-bearing, kind="stable")[:3])
+    if bearing[best] < _LEAST_BEARING or not asked.is_answered_by(best):
+        return NOT_SAID
+    alike = context.vectors @ context.vectors[best] >= _SAME
+    later = np.flatnonzero(alike & (bearing >= bearing[best] - _AS_GOOD))
+    first = max(best, int(later.max(initial=best)))
+    second = [place for place in others[:1] if bearing[place] >= bearing[best] - _BESIDE and not alike[place]]
+    picked = [sentences[place] for place in sorted({first, *second})]
+    if asked.kind != _DATE:
+        return " ".join(one.text for one in picked)
+    reply = " ".join(one.dated for one in picked)
+    said = sentences[first].said
+    return reply if not said or _WRITTEN_DATE.search(reply) else f"{reply} ({said})"

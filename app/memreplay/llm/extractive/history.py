@@ -1,235 +1,222 @@
-"""Parses the history in a prompt into lines: who said what, and when.
+"""Parses the context of a prompt into sentences, each with its speaker and its dates written out.
 
-Memories lay it out as ``[date] Speaker: text``, as headings with a date above ``Speaker: text`` lines, or as
-bullets of distilled facts. A line without a speaker continues the line above it.
-
-Weighs how relevant each sentence of a history is to a question: weighted word overlap, in and around it.
-
-A word's weight is its rarity in the history at hand: it is computed and not chosen. The constants here and in
-:mod:`memreplay.llm.extractive.answers` are round numbers set by hand, shares and bonuses on a scale of 0..1. On
-which data each was chosen is not recorded, so that no data set can be taken as held out from them: the reader's
-accuracy compares memories with one another and says nothing about a language model."""
+Memories write ``[8 May 2023, 13:56]`` above lines of ``Speaker: text``; a line without a speaker continues the turn
+above it. "Yesterday" then becomes "yesterday (7 May 2023)", so that dates are compared as words are.
+"""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from datetime import date
-from functools import lru_cache
+from collections.abc import Callable
+from datetime import date, timedelta
 from typing import NamedTuple
 
-from memory_backends.text import folded, sentences_of
-from memreplay.llm.extractive.dates import absolute_spans
-from memreplay.llm.extractive.language import terms
-
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_STAMP = re.compile(r"^\s*[\[(](?P<stamp>[^\])]{4,60})[\])]\s*")
-_LABEL = re.compile(r"^\s*\[?(?P<label>[^\W\d_][\w.'’ -]{0,39}?)\]?\s*(?:\((?P<stamp>[^)]{4,60})\))?:\s+(?=\S)")
-ROLES = frozenset({"user", "ai", "assistant", "human", "agent"})
-"""Labels that are not names, folded."""
-
-_LONGEST_HEADING = 90
-
-
-class Line(NamedTuple):
-    """What one speaker said. ``block`` is the number of its section: lines under one heading share it."""
-
-    speaker: str | None
-    text: str
-    said: date | None
-    block: int
-
-
-@lru_cache(maxsize=8)
-def read_lines(context: str) -> tuple[Line, ...]:
-    """The lines of a history, in order. Cached, since many questions share a history."""
-    only_roles = sum(1 for row in context.split("\n") if _role_label(row)) > 0
-    lines: list[Line] = []
-    said: date | None = None
-    block = 0
-    for row in context.split("\n"):
-        if not row.strip():
-            continue
-        body = _BULLET.sub("", row)
-        bullet = body is not row and body != row
-        own = said
-        stamp = _STAMP.match(body)
-        if stamp and (found := _date_in(stamp.group("stamp"))):
-            own, body = found, body[stamp.end() :]
-        label = _LABEL.match(body)
-        if label and only_roles and label.group("label").casefold() not in ROLES:
-            label = None
-        if label and label.group("stamp") and (found := _date_in(label.group("stamp"))):
-            own = found
-        if label:
-            lines.append(Line(label.group("label"), body[label.end() :].strip(), own, block))
-        elif _is_heading(row):
-            block += 1
-            said = _date_in(row) or said
-        elif bullet or stamp or not lines or lines[-1].block != block:
-            if body.strip():
-                lines.append(Line(None, body.strip(), own, block))
-        else:
-            last = lines[-1]
-            lines[-1] = last._replace(text=last.text + "\n" + body.strip())
-    return tuple(lines)
-
-
-def _role_label(row: str) -> bool:
-    label = _LABEL.match(_STAMP.sub("", _BULLET.sub("", row)))
-    return bool(label) and label is not None and label.group("label").casefold() in ROLES
-
-
-def _date_in(text: str) -> date | None:
-    spans = absolute_spans(text)
-    return spans[0].start if spans and spans[0].days == 1 else None
-
-
-def _is_heading(row: str) -> bool:
-    """A short line, marked as a heading, or with a date and without the end of a sentence."""
-    text = row.strip()
-    if len(text) > _LONGEST_HEADING:
-        return False
-    marked = text.startswith(("#", "==", "--", "[")) and text.rstrip("]")[-1:] not in ".!?"
-    return marked or text.endswith(":") or (_date_in(text) is not None and text[-1] not in ".!?")
-
-
-_SAME_LINE = 0.5
-_LINE_BEFORE = 0.35
-_LINE_AFTER = 0.15
-_BY_THE_SPEAKER = 0.25
-_PLAIN_WORD = re.compile(r"[^\W_]+")
-_ASKED_ABOUT = re.compile(
-    r"\b(?:do|does|did|is|was|are|were|has|had|have|will|would|can|could|should|might)\s+([A-Z][^\W\d_]+)\b|\b([A-Z][^\W\d_]+)['’]"
+from memory_backends.retrieval.keyword import language_of
+from memory_backends.retrieval.rendering import MONTHS as ENGLISH_NAMES
+from memory_backends.text import (
+    ENGLISH_MONTHS,
+    MONTHS,
+    NUMBERS,
+    SPANISH_MONTHS,
+    WEEKDAYS,
+    any_of,
+    folded,
+    sentences_of,
 )
-_CALLED = r"(?:,|\b(?:hey|hi|hello|thanks|thank you|wow|yeah|yep|yes|no|oh|congrats|sorry|sure|ok|okay))\s*,?\s*"
-_USER_WORDS = frozenset({"user", "usuario", "usuaria", "persona"})
+
+USER, ASSISTANT = "user", "assistant"
+ROLES = {"user": USER, "human": USER, "ai": ASSISTANT, "assistant": ASSISTANT, "agent": ASSISTANT}
+"""Folded labels that are no names, with what a question calls them."""
+
+_SAMPLE = 4000
+"""Characters of a context by which its language is told."""
+
+_KNOWN = re.compile(r"\A\s*(?:Known:|[-*•])\s+")
+_STAMP = re.compile(r"\s*\[([^\]\n]{4,60})\]\s*")
+_LABEL = re.compile(r"([^\W\d_][\w.'’ -]{0,39}?):\s+(?=\S)")
+_WRITTEN_DAY = re.compile(rf"(\d{{1,2}}) ({any_of(ENGLISH_MONTHS)}),? (\d{{4}})|(\d{{4}})-(\d\d)-(\d\d)")
 
 
 class Sentence(NamedTuple):
-    """A sentence of the history. ``line`` is the index of its line, ``place`` its own index among all sentences."""
+    """A sentence of a context. ``dated`` is ``text`` with its dates written out; ``turn`` numbers what was said."""
 
-    place: int
-    line: int
     text: str
-    terms: tuple[str, ...]
+    dated: str
+    speaker: str | None
+    said: str
+    turn: int
 
 
-class History(NamedTuple):
-    """A history, split into sentences and indexed by term; immutable. ``speakers`` are those of lines, folded."""
-
-    lines: tuple[Line, ...]
-    speakers: tuple[str | None, ...]
-    sentences: tuple[Sentence, ...]
-    postings: Mapping[str, tuple[int, ...]]
-    first_of_line: tuple[int, ...]
-    spanish: bool
-
-    def weight(self, term: str) -> float:
-        """The inverse document frequency of a term over the sentences."""
-        frequency = len(self.postings.get(term, ()))
-        return math.log(1 + (len(self.sentences) + 5) / (frequency + 0.5))
-
-    def sentences_of(self, line: int) -> Sequence[Sentence]:
-        end = self.first_of_line[line + 1] if line + 1 < len(self.lines) else len(self.sentences)
-        return self.sentences[self.first_of_line[line] : end]
-
-
-@lru_cache(maxsize=8)
-def read_history(context: str, spanish: bool) -> History:
-    """Split and index a history; ``spanish`` selects the stemmer. Cached, since many questions share a history."""
-    lines = read_lines(context)
-    sentences: list[Sentence] = []
-    first: list[int] = []
-    postings: defaultdict[str, list[int]] = defaultdict(list)
-    for number, line in enumerate(lines):
-        first.append(len(sentences))
-        for text, found in _read_line(line.text, spanish):
-            for term in set(found):
-                postings[term].append(len(sentences))
-            sentences.append(Sentence(len(sentences), number, text, found))
-    frozen = {term: tuple(places) for term, places in postings.items()}
-    names = {line.speaker: folded(line.speaker) for line in lines if line.speaker}
-    speakers = tuple(names.get(line.speaker or "") for line in lines)
-    return History(lines, speakers, tuple(sentences), frozen, tuple(first), spanish)
+def read_sentences(context: str) -> tuple[Sentence, ...]:
+    """Return the sentences of a context, in order."""
+    spanish = is_spanish(context)
+    rows = context.split("\n")
+    labels = {folded(match[1]) for row in rows if (match := _LABEL.match(row))}
+    only_roles = bool(labels & ROLES.keys())
+    found: list[Sentence] = []
+    speaker: str | None = None
+    said: date | None = None
+    turn = 0
+    for row in rows:
+        body, begins = _KNOWN.sub("", row), row.startswith("Known:")
+        if (stamp := _STAMP.match(body)) and (day := _day_in(stamp[1])):
+            body, begins, said = body[stamp.end() :], True, day
+        if (label := _LABEL.match(body)) and (not only_roles or folded(label[1]) in ROLES):
+            begins, speaker, body = True, ROLES.get(folded(label[1]), folded(label[1])), body[label.end() :]
+        elif begins:
+            speaker = None
+        turn += begins
+        day_said = written(said, spanish) if said else ""
+        found += [Sentence(text, _dated(text, said, spanish), speaker, day_said, turn) for text in _units(body)]
+    return tuple(found)
 
 
-@lru_cache(maxsize=4096)
-def _read_line(text: str, spanish: bool) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The sentences of a line with their terms. Cached, since memories give the same lines to many questions."""
-    return tuple((sentence, tuple(terms(sentence, spanish))) for sentence in sentences_of(text) or [text])
+_FEWEST_WORDS = 4
 
 
-class Bearing(NamedTuple):
-    """How relevant each sentence and each line is to a question: shares of the question's weight, about 0..1.
+def _units(row: str) -> list[str]:
+    """Return the sentences of a row; one of a few words stands with the next, or says nothing."""
+    units: list[str] = []
+    for sentence in sentences_of(row):
+        if units and len(units[-1].split()) < _FEWEST_WORDS:
+            units[-1] += " " + sentence
+        else:
+            units.append(sentence)
+    return units
 
-    ``named`` are the speakers that the question names; ``question_terms`` are its terms without their names.
-    """
 
-    by_sentence: tuple[float, ...]
-    by_line: tuple[float, ...]
-    question_terms: tuple[str, ...]
-    named: frozenset[str]
+def is_spanish(context: str) -> bool:
+    """Return whether a context is Spanish rather than English."""
+    return language_of(context[:_SAMPLE]) == "spanish"
 
 
-def bearing(history: History, question: str) -> Bearing:
-    named = _named_speakers(history, question)
-    name_terms = {term for name in named for term in terms(name, history.spanish)}
-    asked = tuple(dict.fromkeys(term for term in terms(question, history.spanish) if term not in name_terms))
-    weights = {term: history.weight(term) for term in asked}
-    total = sum(weights.values()) or 1.0
-    direct = [0.0] * len(history.sentences)
-    in_line: defaultdict[int, dict[str, None]] = defaultdict(dict)
-    for term in asked:
-        for place in history.postings.get(term, ()):
-            direct[place] += weights[term]
-            in_line[history.sentences[place].line][term] = None
-    scores = [0.0] * len(history.lines)
-    for number, found in in_line.items():
-        scores[number] += sum(weights[term] for term in found)
-        for other, share in ((number + 1, _LINE_BEFORE), (number - 1, _LINE_AFTER)):
-            if 0 <= other < len(history.lines) and history.lines[other].block == history.lines[number].block:
-                there = in_line.get(other, ())
-                scores[other] += share * sum(weights[term] for term in found if term not in there)
-    by_line = tuple(
-        score / total + (_BY_THE_SPEAKER if speaker in named else 0.0)
-        for score, speaker in zip(scores, history.speakers, strict=True)
+def _day_in(stamp: str) -> date | None:
+    match = _WRITTEN_DAY.search(folded(stamp))
+    if match is None:
+        return None
+    day, month, year = (match[1], str(MONTHS[match[2]]), match[3]) if match[1] else (match[6], match[5], match[4])
+    return _day(int(year), int(month), int(day))
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+_SPANISH_NAMES = tuple(SPANISH_MONTHS)
+_WEEKDAY_NAMES = tuple(name.title() for name in WEEKDAYS)
+_SHORT_MONTHS = {name[:3]: number for name, number in ENGLISH_MONTHS.items()} | {"sept": 9}
+_MONTH = MONTHS | _SHORT_MONTHS
+_COUNT = {name: value for name, value in NUMBERS.items() if 0 < value <= 12 and name != "once"} | {
+    "a": 1, "an": 1, "un": 1, "una": 1, "a couple of": 2, "a few": 3, "unos": 3, "unas": 3,
+}  # fmt: skip
+_UNIT = {
+    "day": "day", "dia": "day", "week": "week", "semana": "week", "weekend": "weekend", "month": "month",
+    "mes": "month", "year": "year", "ano": "year",
+}  # fmt: skip
+_FIXED = {
+    "yesterday": -1, "last night": -1, "ayer": -1, "anoche": -1, "today": 0, "tonight": 0, "this morning": 0,
+    "this afternoon": 0, "this evening": 0, "hoy": 0, "esta manana": 0, "esta noche": 0, "esta tarde": 0,
+    "tomorrow": 1, "day before yesterday": -2, "anteayer": -2, "day after tomorrow": 2, "pasado manana": 2,
+}  # fmt: skip
+
+
+def written(day: date, spanish: bool) -> str:
+    """Return a day as ``7 May 2023`` or ``7 de mayo de 2023``."""
+    return f"{day.day} {'de ' * spanish}{_month(day.year, day.month, spanish)}"
+
+
+def _month(year: int, month: int, spanish: bool) -> str:
+    return f"{_SPANISH_NAMES[month - 1]} de {year}" if spanish else f"{ENGLISH_NAMES[month - 1]} {year}"
+
+
+def _shifted_month(said: date, shift: int) -> tuple[int, int]:
+    months = said.year * 12 + said.month - 1 + shift
+    return months // 12, months % 12 + 1
+
+
+def _shifted(match: re.Match[str], said: date, spanish: bool) -> str:
+    """Return what "two weeks ago", "last month", "el año que viene" mean."""
+    parts = match.groupdict()
+    word = parts.get("count") or "1"
+    sign = 1 if parts.get("next") else 0 if parts.get("this") else -1
+    count = sign * (int(word) if word.isdigit() else _COUNT[word])
+    unit = _UNIT[parts["unit"]]
+    if unit == "year":
+        return str(said.year + count)
+    if unit == "month":
+        return _month(*_shifted_month(said, count), spanish)
+    if unit == "day":
+        return written(said + timedelta(count), spanish)
+    about = written(said + timedelta(7 * count), spanish)
+    if spanish or not sign:
+        return about
+    many = "the " + unit if abs(count) == 1 else f"{abs(count)} {unit}s"
+    side = f"{many} {'after' if sign > 0 else 'before'} {written(said, spanish)}"
+    return side if abs(count) == 1 else f"{side}, {about}"
+
+
+def _weekday(match: re.Match[str], said: date, spanish: bool) -> str:
+    """Return what "last Sunday", "on Tuesday", "el lunes que viene" mean."""
+    number = WEEKDAYS[match["weekday"]]
+    later = match.groupdict().get("next")
+    days = (number - said.weekday()) % 7 or 7 if later else -((said.weekday() - number) % 7 or 7)
+    day = written(said + timedelta(days), spanish)
+    if spanish:
+        return day
+    return f"{day}, the {_WEEKDAY_NAMES[number]} {'after' if later else 'before'} {written(said, spanish)}"
+
+
+def _without_year(match: re.Match[str], said: date, spanish: bool) -> str:
+    """Return the "20 June", "el 3 de mayo" or "17th" that is nearest to the day it was said."""
+    parts = match.groupdict()
+    month = _MONTH[parts["month"]] if parts.get("month") else None
+    days: list[date | None] = []
+    for shift in (-1, 0, 1):
+        year, number = (said.year + shift, month) if month else _shifted_month(said, shift)
+        days.append(_day(year, number, int(parts["day"])))
+    near = [day for day in days if day]
+    return written(min(near, key=lambda day: abs(day - said)), spanish) if near else ""
+
+
+_U = rf"(?P<unit>{any_of(_UNIT)})(?:s|es)?"
+_W = rf"(?P<weekday>{any_of(WEEKDAYS)})"
+_M = rf"(?P<month>{any_of(_MONTH)})"
+_N = rf"(?P<count>\d{{1,2}}|{any_of(_COUNT)})"
+_D = r"(?P<day>\d{1,2})"
+_WAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date, bool], str]], ...] = tuple(
+    (re.compile(rf"\b{pattern}\b"), way)
+    for pattern, way in (
+        (any_of(_FIXED), lambda match, said, spanish: written(said + timedelta(_FIXED[match[0]]), spanish)),
+        (rf"{_N} {_U} ago", _shifted),
+        (rf"hace {_N} {_U}", _shifted),
+        (rf"(?:last|this past|past|(?P<next>next)|(?P<this>this)) {_U}", _shifted),
+        (rf"(?:el|la) {_U} (?:pasad[oa]|(?P<next>que viene))", _shifted),
+        (rf"(?:last|this past|past|on|(?P<next>next)) {_W}", _weekday),
+        (rf"el {_W} (?:pasado|(?P<next>que viene))", _weekday),
+        (rf"{_D}(?:st|nd|rd|th)?(?: of| de)? {_M}\b(?!\.?,? (?:del? )?(?:19|20)\d\d)", _without_year),
+        (rf"{_M}\.? {_D}(?:st|nd|rd|th)?\b(?![:.]\d|,? (?:19|20)\d\d)", _without_year),
+        (rf"the {_D}(?:st|nd|rd|th)\b(?! (?:of )?{any_of(_MONTH)}\b)", _without_year),
+        (rf"el (?:dia )?{_D}\b(?! (?:de )?{any_of(_MONTH)}\b)", _without_year),
     )
-    by_sentence = tuple(
-        own / total * (1 - _SAME_LINE) + by_line[sentence.line] * _SAME_LINE
-        for own, sentence in zip(direct, history.sentences, strict=True)
-    )
-    return Bearing(by_sentence, by_line, asked, named)
+)
+_PLAIN = str.maketrans("áéíóúüñÁÉÍÓÚÜÑ", "aeiouunAEIOUUN")
 
 
-def _named_speakers(history: History, question: str) -> frozenset[str]:
-    """The folded names in the question: speakers of the history, else people whom they address by name.
-
-    ``the user`` names the speaker labelled User.
-    """
-    words = set(_PLAIN_WORD.findall(folded(question)))
-    speakers = set(filter(None, history.speakers))
-    named = {speaker for speaker in speakers if speaker.split()[0] in words or _short(speaker, words)}
-    if words & _USER_WORDS:
-        named |= {"user", "human"} & speakers
-    return frozenset(named or _called_by_name(history, question))
-
-
-def _called_by_name(history: History, question: str) -> set[str]:
-    """People in the question who are addressed in the history, though nothing in it is by them."""
-    asked_about = {match.group(1) or match.group(2) for match in _ASKED_ABOUT.finditer(question)}
-    return {
-        folded(name)
-        for name in asked_about
-        if any(
-            re.search(_CALLED + re.escape(name) + r"\b\s*[,.!?-]", line.text, re.IGNORECASE)
-            for line in history.lines
-        )
-    }
-
-
-def _short(speaker: str, words: set[str]) -> bool:
-    """Whether the words contain a short form of the name: ``Mel`` for Melanie."""
-    return any(len(word) >= 3 and speaker.startswith(word) and word not in ("the", "her", "his") for word in words)
+def _dated(text: str, said: date | None, spanish: bool) -> str:
+    """Return a sentence with each date behind the words that mean it."""
+    plain = text.translate(_PLAIN).lower()
+    if said is None or len(plain) != len(text):
+        return text
+    notes: dict[int, str] = {}
+    for pattern, way in _WAYS:
+        for match in pattern.finditer(plain):
+            try:
+                notes.setdefault(match.end(), way(match, said, spanish))
+            except (ValueError, OverflowError):
+                continue
+    for end, note in sorted(notes.items(), reverse=True):
+        text = f"{text[:end]} ({note}){text[end:]}" if note else text
+    return text

@@ -10,9 +10,7 @@ from threading import Lock
 
 from memreplay.conversations.models import Frozen
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.extractive.answers import answer_choice, answer_recall, reply_to_message
-from memreplay.llm.extractive.history import read_history
-from memreplay.llm.extractive.language import is_spanish
+from memreplay.llm.extractive.answers import answer_choice, answer_recall
 from memreplay.llm.model import AnswerRequest, Reply, TokenUsage
 from memreplay.llm.prompts import (
     CHOICE_CUE,
@@ -81,33 +79,36 @@ def _drop_numbered(lines: list[str]) -> tuple[str, ...]:
 
 
 NOT_OUR_PROMPT = "This reader found no question that it understands at the end of the prompt."
-_SAMPLE = 4000
-"""Characters of a history from which its language is detected."""
+NOTED = "Noted."
+"""The reply to a message that asks nothing."""
 
+_ASKS = re.compile(
+    r"[?？]|^\W*(?:tell|list|name|recite|repeat|remind|give|say|reply|answer|what|which|who|when|where|how)\b",
+    re.IGNORECASE,
+)
 _READING = Lock()
-"""Held while a history is read: questions that are asked at once about one history then share it."""
+"""Held while a question is read: those asked at once about one context share it, and one core is kept busy."""
 
 
 def answer_messages(contents: Sequence[str]) -> str:
-    """The reply to the messages of an agent's prompt, or to the question of any other."""
-    if len(contents) == 2 and (remembered := remembered_in(contents[0])) is not None:
-        return reply_to_message(remembered, contents[1])
-    return read_and_answer("\n".join(contents))
+    """Return the reply to the messages of an agent's prompt, or to the question of any other."""
+    if len(contents) != 2 or (remembered := remembered_in(contents[0])) is None:
+        return read_and_answer("\n".join(contents))
+    if not _ASKS.search(contents[1]):
+        return NOTED
+    with _READING:
+        return answer_recall(remembered, contents[1])
 
 
 def read_and_answer(prompt: str) -> str:
-    """The reply to a prompt: an option's index, a sentence of the history, or that the history has no answer."""
+    """Return an option's index, one or two sentences of the context, or that it has no answer."""
     asked = read_prompt(prompt)
     if asked is None:
         return NOT_OUR_PROMPT
-    spanish = is_spanish(asked.question) or is_spanish(asked.context[:_SAMPLE])
     with _READING:
-        history = read_history(asked.context, spanish)
-    return (
-        answer_choice(history, asked.question, asked.options)
-        if asked.options
-        else answer_recall(history, asked.question)
-    )
+        if asked.options:
+            return answer_choice(asked.context, asked.question, asked.options)
+        return answer_recall(asked.context, asked.question)
 
 
 async def read(request: AnswerRequest) -> Reply:
