@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from memory_backends.text import folded
+from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.match import contains, in_full
@@ -182,6 +182,13 @@ def _is_uncertain(question: Question, answer: str, decided_by: DecidedBy) -> boo
     return decided_by != "no_match" or any(
         _is_among(token, wanted) and not _is_among(token, asked) for token in said
     )
+
+
+def is_quotation(reply: str, source: str) -> bool:
+    """Return whether a reply consists of sentences of a source: it qualifies nothing that the source does not."""
+    held = " ".join(source.split())
+    sentences = sentences_of(reply)
+    return bool(sentences) and all(" ".join(sentence.split()) in held for sentence in sentences)
 
 
 def _is_among(token: Token, known: Iterable[Token]) -> bool:
