@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memreplay.engine.answers import score_reply
-from memreplay.grading.judge import score_recall
+from memreplay.grading.judge import is_quotation, score_recall
 from memreplay.scoring.aggregates import headline_of
 from tests.unit.scoring.samples import choice, recall, reply, row
 
@@ -78,3 +78,18 @@ def test_another_figure_beside_the_answer_does_not_take_its_place() -> None:
 
 def _outcome(question: str, expected: str, text: str) -> str:
     return score_recall(recall(text=question, expected=expected, expected_entities=()), text).outcome
+
+
+@pytest.mark.parametrize(
+    ("reply", "quotes"),
+    [
+        ("Ida came along.", True),
+        ("Ida came  along. The others, whom nobody knew, did not.", True),
+        ("The others, whom nobody knew, did not. Ida came along.", True),
+        ("Ida came along, I think.", False),
+        ("Ida came along. I think so.", False),
+        ("", False),
+    ],
+)
+def test_a_quotation_consists_of_sentences_of_its_source(reply: str, quotes: bool) -> None:
+    assert is_quotation(reply, "User: Ida came\nalong. The others, whom nobody knew, did not.") is quotes

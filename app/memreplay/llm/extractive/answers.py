@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from math import fsum
 from typing import TYPE_CHECKING
 
 from memory_backends.retrieval.embedding import CachedEmbedder, MiniLMEmbedder, StoredEmbedder
@@ -49,11 +50,10 @@ def _embedder() -> CachedEmbedder:
 class Context:
     """The sentences of a context with what every question about it needs."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, sentences: Sequence[Sentence], spanish: bool) -> None:
         import numpy as np
 
-        self.spanish = is_spanish(text)
-        self.sentences = read_sentences(text)
+        self.sentences, self.spanish = sentences, spanish
         self.speakers = {one.speaker for one in self.sentences if one.speaker}
         self.terms = [_terms(one.dated, self.spanish) for one in self.sentences]
         self.vectors = _embedder().embed([one.text for one in self.sentences])
@@ -85,10 +85,26 @@ class Context:
         return best
 
 
+_MOST_SENTENCES, _SHORTLIST = 2000, 500
+"""Only so many sentences of a longer context are embedded: those with the most words of the question."""
+
+_sentences_of = lru_cache(maxsize=8)(read_sentences)
+
+
 @lru_cache(maxsize=8)
-def read_context(text: str) -> Context:
-    """Return a context read. Many questions are asked about the same one."""
-    return Context(text)
+def _whole(text: str) -> Context:
+    return Context(_sentences_of(text), is_spanish(text))
+
+
+def read_context(text: str, question: str) -> Context:
+    """Return a context read. Many questions are asked about the same one, unless it is too long to embed."""
+    sentences, spanish = _sentences_of(text), is_spanish(text)
+    if len(sentences) <= _MOST_SENTENCES:
+        return _whole(text)
+    asked = _terms(question, spanish)
+    shared = [len(asked & _terms(one.dated, spanish)) for one in sentences]
+    kept = sorted(sorted(range(len(sentences)), key=lambda place: -shared[place])[:_SHORTLIST])
+    return Context([sentences[place] for place in kept], spanish)
 
 
 # What a question asks for, and what a sentence that tells it has. The first that fits the question counts.
@@ -176,8 +192,8 @@ class Asked:
         (vector,) = _embedder().embed([self.question])
         turns = context.turn_vectors @ vector
         before, after = np.roll(turns, 1) * context.follows, np.roll(turns * context.follows, -1)
-        total = sum(map(context.weight, self.terms)) or 1.0
-        shared = [sum(map(context.weight, terms & self.terms)) / total for terms in context.terms]
+        total = fsum(map(context.weight, self.terms)) or 1.0
+        shared = [fsum(map(context.weight, terms & self.terms)) / total for terms in context.terms]
         keywords = [context.keywords.scores(self.question, reach) for reach in range(3)]
         flags = [
             (
@@ -225,7 +241,7 @@ def answer_choice(text: str, question: str, options: Sequence[str]) -> str:
 
     nothing = next((index for index, option in enumerate(options) if is_abstention(option)), None)
     given_up = UNSUPPORTED if nothing is None else str(nothing)
-    context, places = read_context(text), [index for index in range(len(options)) if index != nothing]
+    context, places = read_context(text, question), [index for index in range(len(options)) if index != nothing]
     if not context.sentences or not places:
         return given_up
     asked = Asked(context, question)
@@ -265,15 +281,15 @@ def option_features(asked: Asked, options: Sequence[str]) -> tuple[Numbers, list
             / (1 + 2 * (holders[term] - 1) / len(options))
             for term in option
         }
-        total = sum(weights.values()) or 1.0
+        total = fsum(weights.values()) or 1.0
         literal = (
-            np.array([sum(weights[term] for term in option & context.terms[place]) for place in places]) / total
+            np.array([fsum(weights[term] for term in option & context.terms[place]) for place in places]) / total
         )
         of_turn: dict[int, set[str]] = {}
         for place in places:
             of_turn.setdefault(int(context.turn[place]), set()).update(option & context.terms[place])
         by_turn = max(
-            sum(weights[term] for term in held) * np.exp(turns[turn] / 3) for turn, held in of_turn.items()
+            fsum(weights[term] for term in held) * np.exp(turns[turn] / 3) for turn, held in of_turn.items()
         )
         whole = literal > _LITERAL
         best = max(bearing[whole].max(initial=_FAR), _FAR)
@@ -307,7 +323,7 @@ def answer_recall(text: str, question: str) -> str:
     """
     import numpy as np
 
-    context = read_context(text)
+    context = read_context(text, question)
     if not context.sentences:
         return NOT_SAID
     asked = Asked(context, question)
