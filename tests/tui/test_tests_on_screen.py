@@ -11,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from memreplay.batch.recorded_run import RunPlan, run_recorded
-from memreplay.dataset_interfaces.sources import split_specs
+from memreplay.goodai.sources import split_specs
 from memreplay.recording.goodai_import import import_goodai_run
 from memreplay.runtime.run_with_tests import ShownTests, listed_tests, start
 from memreplay.runtime.work import Work

@@ -18,15 +18,15 @@ from rich.text import Text
 from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import works_elsewhere
 from memreplay.conversations.models import Conversation
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.dynamic import DynamicExample
-from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.answers import AnswerJudge, grade, is_for_a_judge
 from memreplay.engine.events import BackendFailed, ReplayEvent, TurnPlayed
 from memreplay.engine.play import EmbeddingAhead, play
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import Ask, ReplaySession
 from memreplay.errors import UsageError
+from memreplay.goodai.definitions import Benchmark
+from memreplay.goodai.dynamic import DynamicExample
+from memreplay.goodai.sources import TestSource
 from memreplay.llm.counting import Estimate, Rows, not_asked
 from memreplay.llm.model import AnswerModel, AnswerRequest, Reply, TokenUsage
 from memreplay.llm.tokens import token_counter

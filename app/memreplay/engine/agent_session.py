@@ -15,23 +15,6 @@ from typing import Any, NoReturn, Protocol
 
 from memory_backends.base import ClosingStatus, MemoryBackend, Recall
 from memreplay.conversations.models import Conversation, Role, Turn
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
-from memreplay.dataset_interfaces.master_log import EventType, LogEvent
-from memreplay.dataset_interfaces.scheduler import AsyncSteps, Scheduler, on_loop
-from memreplay.dataset_interfaces.steps import (
-    AgentReply,
-    CallbackDeregistered,
-    CallbackRegistered,
-    Filler,
-    LlmAsked,
-    Say,
-    Step,
-    TestBegins,
-    TestEnded,
-    TestWaits,
-    TimeJumps,
-)
 from memreplay.engine.backend_driver import AgentBackendDriver
 from memreplay.engine.events import (
     AgentReplied,
@@ -49,6 +32,23 @@ from memreplay.engine.events import (
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.session import Ask
 from memreplay.errors import UsageError
+from memreplay.goodai.definitions import Benchmark
+from memreplay.goodai.language_model import LanguageModel, LLMReply, LLMRequest
+from memreplay.goodai.master_log import EventType, LogEvent
+from memreplay.goodai.scheduler import AsyncSteps, Scheduler, on_loop
+from memreplay.goodai.steps import (
+    AgentReply,
+    CallbackDeregistered,
+    CallbackRegistered,
+    Filler,
+    LlmAsked,
+    Say,
+    Step,
+    TestBegins,
+    TestEnded,
+    TestWaits,
+    TimeJumps,
+)
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.rate_limiter import StoppedError
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TypeVar
 
-from memreplay.dataset_interfaces.master_log import EventType, LogEvent
 from memreplay.engine.events import AgentReplied, BenchmarkModelAsked, ReplayEvent, TestScored
 from memreplay.errors import UsageError
+from memreplay.goodai.master_log import EventType, LogEvent
 
 _Event = TypeVar("_Event", AgentReplied, BenchmarkModelAsked)
 

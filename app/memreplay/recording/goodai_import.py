@@ -17,8 +17,6 @@ from memory_backends.storable import storable
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.conversations.validation_errors import Place, validated
-from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog, read_master_log
-from memreplay.dataset_interfaces.rescoring import Rescored, questions_and_responses, recorded_test, rescore
 from memreplay.engine.events import (
     BenchmarkModelAsked,
     ClockSet,
@@ -34,6 +32,8 @@ from memreplay.engine.events import (
     shown_expectation,
 )
 from memreplay.errors import DatasetError, UsageError
+from memreplay.goodai.master_log import EventType, LogEvent, MasterLog, read_master_log
+from memreplay.goodai.rescoring import Rescored, questions_and_responses, recorded_test, rescore
 from memreplay.recording.writer import RunRecorder, fingerprint
 
 LOG = "master_log.jsonl"

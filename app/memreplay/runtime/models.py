@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory_backends.metering import ChatModel, FactExtractor
-from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.errors import UsageError
+from memreplay.goodai.language_model import LLMReply, LLMRequest
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import CachedModel, ReplyCache, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel

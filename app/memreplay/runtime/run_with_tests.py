@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from memreplay.conversations.models import Conversation, Session
 from memreplay.conversations.registry import load
-from memreplay.dataset_interfaces.dataset import RunConfig
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
-from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS
-from memreplay.dataset_interfaces.scheduler import on_loop
-from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.engine.agent_session import AgentPlan, AgentSession
 from memreplay.engine.events import EventSink
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.engine.play import Played
 from memreplay.engine.session import ReplaySession
 from memreplay.errors import UsageError
+from memreplay.goodai.dataset import RunConfig
+from memreplay.goodai.definitions import Benchmark
+from memreplay.goodai.language_model import LanguageModel, LLMReply, LLMRequest
+from memreplay.goodai.loading import SHIPPED_DATASETS
+from memreplay.goodai.scheduler import on_loop
+from memreplay.goodai.sources import TestOptions, TestSource, split_specs
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.ports import ModelAgent

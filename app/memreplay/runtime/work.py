@@ -17,11 +17,11 @@ from memory_backends.plugins import is_handed_over
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.conversations.validation_errors import SILENT, OnOpened
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.remote.addresses import is_agent, models_asked_of, refuse_unknown_backends
 from memreplay.engine.session import Ask
 from memreplay.errors import UsageError
+from memreplay.goodai.definitions import Benchmark
+from memreplay.goodai.sources import TestSource, split_specs
 from memreplay.llm.catalogue import is_loopback
 from memreplay.llm.secrets import without_secrets
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key

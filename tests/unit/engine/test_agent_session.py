@@ -15,9 +15,6 @@ from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.trace import MemoryTrace
 from memreplay.conversations.models import Conversation, Session
-from memreplay.dataset_interfaces.dataset import SIMULATED_START, RunConfig
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.interface import TestExample
 from memreplay.engine.agent_session import AgentPlan, AgentSession
 from memreplay.engine.events import (
     AgentReplied,
@@ -34,11 +31,14 @@ from memreplay.engine.events import (
 )
 from memreplay.engine.known_replies import KnownReplies
 from memreplay.errors import UsageError
+from memreplay.goodai.dataset import SIMULATED_START, RunConfig
+from memreplay.goodai.definitions import Benchmark
+from memreplay.goodai.interface import TestExample
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.prompts import build_agent_request
 from memreplay.timeline.timeline import Timeline
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
-from tests.unit.dataset_interfaces.driving import Lines
+from tests.unit.goodai.driving import Lines
 
 CODE = ("The code is 7.", "What is the code?")
 

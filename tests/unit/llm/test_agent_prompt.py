@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from memreplay.dataset_interfaces.language_model import LLMRequest
+from memreplay.goodai.language_model import LLMRequest
 from memreplay.llm.extractive.answers import NOTED
 from memreplay.llm.extractive.reader import NOT_OUR_PROMPT, answer_messages
 from memreplay.llm.model import AnswerRequest, Reply

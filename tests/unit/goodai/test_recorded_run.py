@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from memreplay.dataset_interfaces.agenda import RunningTest
-from memreplay.dataset_interfaces.dataset import SIMULATED_START
-from memreplay.dataset_interfaces.definitions import load_definitions
-from memreplay.dataset_interfaces.filler import count_tokens
-from memreplay.dataset_interfaces.interface import TestExample, WaitAction
-from memreplay.dataset_interfaces.master_log import EventType, MasterLog, read_master_log
-from memreplay.dataset_interfaces.rescoring import rescore
-from tests.unit.dataset_interfaces.driving import judge, run
+from memreplay.goodai.agenda import RunningTest
+from memreplay.goodai.dataset import SIMULATED_START
+from memreplay.goodai.definitions import load_definitions
+from memreplay.goodai.filler import count_tokens
+from memreplay.goodai.interface import TestExample, WaitAction
+from memreplay.goodai.master_log import EventType, MasterLog, read_master_log
+from memreplay.goodai.rescoring import rescore
+from tests.unit.goodai.driving import judge, run
 
 pytestmark = pytest.mark.shared_data
 

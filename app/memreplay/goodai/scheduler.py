@@ -13,19 +13,20 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from memreplay.dataset_interfaces.actions import (
+from memreplay.errors import MemreplayError
+from memreplay.goodai.actions import (
     SendAndRegisterAction,
     SendMessageAction,
     TestFinishedAction,
     WaitAction,
 )
-from memreplay.dataset_interfaces.agenda import Agenda, Fill, JumpTo, Resume, RunningTest, Start
-from memreplay.dataset_interfaces.dataset import RunConfig, TestExample
-from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
-from memreplay.dataset_interfaces.filler import TriviaFiller, shipped_trivia
-from memreplay.dataset_interfaces.language_model import LanguageModel, LLMReply, LLMRequest
-from memreplay.dataset_interfaces.loading import problem_of
-from memreplay.dataset_interfaces.master_log import (
+from memreplay.goodai.agenda import Agenda, Fill, JumpTo, Resume, RunningTest, Start
+from memreplay.goodai.dataset import RunConfig, TestExample
+from memreplay.goodai.evaluation import Evaluation, Ungraded, normalised_evaluation
+from memreplay.goodai.filler import TriviaFiller, shipped_trivia
+from memreplay.goodai.language_model import LanguageModel, LLMReply, LLMRequest
+from memreplay.goodai.loading import problem_of
+from memreplay.goodai.master_log import (
     EventSink,
     EventType,
     Journal,
@@ -34,7 +35,7 @@ from memreplay.dataset_interfaces.master_log import (
     MasterLog,
     RunRecord,
 )
-from memreplay.dataset_interfaces.steps import (
+from memreplay.goodai.steps import (
     AgentReply,
     CallbackDeregistered,
     CallbackRegistered,
@@ -48,7 +49,6 @@ from memreplay.dataset_interfaces.steps import (
     TestWaits,
     TimeJumps,
 )
-from memreplay.errors import MemreplayError
 from memreplay.llm.rate_limiter import StoppedError
 
 Steps = Generator[Step, AgentReply | None, None]

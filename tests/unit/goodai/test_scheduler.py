@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from memreplay.dataset_interfaces.dataset import RunConfig
-from memreplay.dataset_interfaces.filler import count_tokens
-from memreplay.dataset_interfaces.interface import (
+from memreplay.errors import UsageError
+from memreplay.goodai.dataset import RunConfig
+from memreplay.goodai.filler import count_tokens
+from memreplay.goodai.interface import (
     CallBackTestExample,
     DynamicDataset,
     DynamicExample,
@@ -17,8 +18,8 @@ from memreplay.dataset_interfaces.interface import (
     TestFinishedAction,
     Ungraded,
 )
-from memreplay.dataset_interfaces.scheduler import MOST_EXCHANGES_WATCHED, Scheduler
-from memreplay.dataset_interfaces.steps import (
+from memreplay.goodai.scheduler import MOST_EXCHANGES_WATCHED, Scheduler
+from memreplay.goodai.steps import (
     AgentReply,
     Filler,
     FreshMemory,
@@ -28,9 +29,8 @@ from memreplay.dataset_interfaces.steps import (
     TestWaits,
     TimeJumps,
 )
-from memreplay.errors import UsageError
-from tests.unit.dataset_interfaces.driving import Lines, run
-from tests.unit.dataset_interfaces.test_written_from_the_guide import CountdownDataset, with_span
+from tests.unit.goodai.driving import Lines, run
+from tests.unit.goodai.test_written_from_the_guide import CountdownDataset, with_span
 
 
 def overlapping(steps):

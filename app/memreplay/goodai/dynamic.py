@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from memreplay.dataset_interfaces.actions import SendMessageAction, TestAction, WaitAction
-from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample
-from memreplay.dataset_interfaces.evaluation import Evaluation, EvaluationFn, normalised_evaluation
-from memreplay.dataset_interfaces.language_model import DEFAULT_MODEL
 from memreplay.errors import UsageError
+from memreplay.goodai.actions import SendMessageAction, TestAction, WaitAction
+from memreplay.goodai.dataset import DatasetInterface, TestExample
+from memreplay.goodai.evaluation import Evaluation, EvaluationFn, normalised_evaluation
+from memreplay.goodai.language_model import DEFAULT_MODEL
 
 
 @dataclass

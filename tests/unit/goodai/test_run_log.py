@@ -7,13 +7,13 @@ from datetime import datetime
 
 import pytest
 
-from memreplay.dataset_interfaces.language_model import LLMReply
-from memreplay.dataset_interfaces.master_log import EventType, LogEvent, read_master_log
-from memreplay.dataset_interfaces.scheduler import AsyncSteps, Scheduler, on_loop
-from memreplay.dataset_interfaces.steps import AgentReply, LlmAsked, Say, TestEnded
 from memreplay.errors import DatasetError, UsageError
-from tests.unit.dataset_interfaces.driving import Lines, judge, run
-from tests.unit.dataset_interfaces.test_written_from_the_guide import HaggleDataset, with_span
+from memreplay.goodai.language_model import LLMReply
+from memreplay.goodai.master_log import EventType, LogEvent, read_master_log
+from memreplay.goodai.scheduler import AsyncSteps, Scheduler, on_loop
+from memreplay.goodai.steps import AgentReply, LlmAsked, Say, TestEnded
+from tests.unit.goodai.driving import Lines, judge, run
+from tests.unit.goodai.test_written_from_the_guide import HaggleDataset, with_span
 
 
 def offering(say):

@@ -14,11 +14,11 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from memreplay.dataset_interfaces.filler import count_tokens
-from memreplay.dataset_interfaces.language_model import NO_MODEL, LanguageModel, LLMReply, LLMRequest
-from memreplay.dataset_interfaces.steps import AgentReply, LlmAsked
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import read_text
+from memreplay.goodai.filler import count_tokens
+from memreplay.goodai.language_model import NO_MODEL, LanguageModel, LLMReply, LLMRequest
+from memreplay.goodai.steps import AgentReply, LlmAsked
 
 
 class EventType(IntEnum):

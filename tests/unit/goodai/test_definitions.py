@@ -7,17 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from memreplay.dataset_interfaces.dataset import RunConfig
-from memreplay.dataset_interfaces.definitions import (
+from memreplay.errors import DatasetError, UsageError
+from memreplay.goodai.dataset import RunConfig
+from memreplay.goodai.definitions import (
     Benchmark,
     is_definition_folder,
     load_definitions,
     read_config,
     save_definitions,
 )
-from memreplay.dataset_interfaces.interface import CallBackTestExample, WaitCreator
-from memreplay.errors import DatasetError, UsageError
-from tests.unit.dataset_interfaces.driving import Lines, run
+from memreplay.goodai.interface import CallBackTestExample, WaitCreator
+from tests.unit.goodai.driving import Lines, run
 
 CONFIG = """
 config: {run_name: Small, debug: true, incompatibilities: [[colours, jokes]]}

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from memreplay.dataset_interfaces.dataset import RunConfig
-from memreplay.dataset_interfaces.definitions import Benchmark, load_definitions, save_definitions
-from memreplay.dataset_interfaces.interface import Ungraded
-from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, create_dataset, shipped_dataset
-from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
-from memreplay.dataset_interfaces.rescoring import RecordedRun
-from tests.unit.dataset_interfaces.driving import judge, run
+from memreplay.goodai.dataset import RunConfig
+from memreplay.goodai.definitions import Benchmark, load_definitions, save_definitions
+from memreplay.goodai.interface import Ungraded
+from memreplay.goodai.loading import SHIPPED_DATASETS, create_dataset, shipped_dataset
+from memreplay.goodai.master_log import EventType, LogEvent, MasterLog
+from memreplay.goodai.rescoring import RecordedRun
+from tests.unit.goodai.driving import judge, run
 
 
 def shipped(key, **arguments):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample
-from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
-from memreplay.dataset_interfaces.language_model import GPT_CHEAPEST, make_system_message, make_user_message
 from memreplay.errors import DatasetError, UsageError
+from memreplay.goodai.dataset import DatasetInterface, TestExample
+from memreplay.goodai.evaluation import Ungraded, sanitize_and_parse_json
+from memreplay.goodai.language_model import GPT_CHEAPEST, make_system_message, make_user_message
 
 _PARTS = ("content", "question", "answer")
 _TOKENS_OF_AN_EXAMPLE = 2048

@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memreplay.conversations.json_files import read_json
 from memreplay.conversations.validation_errors import Place, validated
-from memreplay.dataset_interfaces.actions import WaitCreator
-from memreplay.dataset_interfaces.dataset import DatasetInterface, RunConfig, TestExample, dataset_key
-from memreplay.dataset_interfaces.evaluation import Ungraded
-from memreplay.dataset_interfaces.loading import DatasetClass, create_dataset, shipped_dataset, unknown_arguments
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import read_text, write_whole
+from memreplay.goodai.actions import WaitCreator
+from memreplay.goodai.dataset import DatasetInterface, RunConfig, TestExample, dataset_key
+from memreplay.goodai.evaluation import Ungraded
+from memreplay.goodai.loading import DatasetClass, create_dataset, shipped_dataset, unknown_arguments
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memreplay.dataset_interfaces.actions import (
+from memreplay.goodai.actions import (
     SendAndRegisterAction,
     SendMessageAction,
     TestAction,
@@ -10,10 +10,10 @@ from memreplay.dataset_interfaces.actions import (
     WaitAction,
     WaitCreator,
 )
-from memreplay.dataset_interfaces.dataset import CallBackTestExample, DatasetInterface, RunView, TestExample
-from memreplay.dataset_interfaces.dynamic import DynamicDataset, DynamicExample
-from memreplay.dataset_interfaces.evaluation import Ungraded, sanitize_and_parse_json
-from memreplay.dataset_interfaces.language_model import (
+from memreplay.goodai.dataset import CallBackTestExample, DatasetInterface, RunView, TestExample
+from memreplay.goodai.dynamic import DynamicDataset, DynamicExample
+from memreplay.goodai.evaluation import Ungraded, sanitize_and_parse_json
+from memreplay.goodai.language_model import (
     GPT_4_TURBO_BEST,
     GPT_CHEAPEST,
     LLMContext,

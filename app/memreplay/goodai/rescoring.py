@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.dataset_interfaces.actions import SendMessageAction, TestFinishedAction
-from memreplay.dataset_interfaces.dataset import TestExample
-from memreplay.dataset_interfaces.dynamic import DynamicExample
-from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, normalised_evaluation
-from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
-from memreplay.dataset_interfaces.loading import create_dataset, shipped_dataset
-from memreplay.dataset_interfaces.master_log import EventType, LogEvent, MasterLog
+from memreplay.goodai.actions import SendMessageAction, TestFinishedAction
+from memreplay.goodai.dataset import TestExample
+from memreplay.goodai.dynamic import DynamicExample
+from memreplay.goodai.evaluation import Evaluation, Ungraded, normalised_evaluation
+from memreplay.goodai.language_model import LLMReply, LLMRequest
+from memreplay.goodai.loading import create_dataset, shipped_dataset
+from memreplay.goodai.master_log import EventType, LogEvent, MasterLog
 
 
 def recorded_test(test_id: str, dataset_name: str, log: MasterLog, expected_responses: Any) -> TestExample | None:

@@ -8,7 +8,8 @@ import traceback
 
 import pytest
 
-from memreplay.dataset_interfaces.loading import (
+from memreplay.errors import DatasetError, UsageError
+from memreplay.goodai.loading import (
     DEFAULT_MEMORY_SPAN,
     create_dataset,
     is_dataset_file,
@@ -16,11 +17,10 @@ from memreplay.dataset_interfaces.loading import (
     make_tests,
     shipped_dataset,
 )
-from memreplay.errors import DatasetError, UsageError
 
 HEAD = """
 from dataclasses import dataclass
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.goodai.interface import DatasetInterface, TestExample
 """
 BODY = """
 @dataclass

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from memreplay.dataset_interfaces.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
+from memreplay.goodai.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
 from memreplay.numbers import counted
 
 LLMMessage = dict[str, str]

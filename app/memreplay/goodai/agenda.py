@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from math import floor
 
-from memreplay.dataset_interfaces.actions import WaitAction
-from memreplay.dataset_interfaces.dataset import RunConfig, TestExample, dataset_key
-from memreplay.dataset_interfaces.evaluation import Evaluation
 from memreplay.errors import UsageError
+from memreplay.goodai.actions import WaitAction
+from memreplay.goodai.dataset import RunConfig, TestExample, dataset_key
+from memreplay.goodai.evaluation import Evaluation
 
 
 @dataclass

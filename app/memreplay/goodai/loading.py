@@ -20,8 +20,8 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-from memreplay.dataset_interfaces.dataset import DatasetInterface, TestExample, dataset_key
 from memreplay.errors import MemreplayError, UsageError
+from memreplay.goodai.dataset import DatasetInterface, TestExample, dataset_key
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.paths import datasets_folder
 

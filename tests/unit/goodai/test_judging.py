@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from memreplay.dataset_interfaces.evaluation import rouge_l, standardise
-from memreplay.dataset_interfaces.interface import Ungraded, sanitize_and_parse_json
-from memreplay.dataset_interfaces.language_model import LLMReply
-from tests.unit.dataset_interfaces.driving import Lines, judge
+from memreplay.goodai.evaluation import rouge_l, standardise
+from memreplay.goodai.interface import Ungraded, sanitize_and_parse_json
+from memreplay.goodai.language_model import LLMReply
+from tests.unit.goodai.driving import Lines, judge
 
 
 def verdict(*checklists):

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from memreplay.dataset_interfaces.dataset import DEFAULT_EXAMPLES, RunConfig, TestExample
-from memreplay.dataset_interfaces.definitions import CONFIG_FILE, Benchmark, is_definition_folder, load_definitions
-from memreplay.dataset_interfaces.language_model import LanguageModel
-from memreplay.dataset_interfaces.loading import (
+from memreplay.errors import UsageError
+from memreplay.goodai.dataset import DEFAULT_EXAMPLES, RunConfig, TestExample
+from memreplay.goodai.definitions import CONFIG_FILE, Benchmark, is_definition_folder, load_definitions
+from memreplay.goodai.language_model import LanguageModel
+from memreplay.goodai.loading import (
     SHIPPED_DATASETS,
     create_dataset,
     file_of,
@@ -20,7 +21,6 @@ from memreplay.dataset_interfaces.loading import (
     load_dataset_class,
     make_tests,
 )
-from memreplay.errors import UsageError
 from memreplay.paths import datasets_folder
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.dataset_interfaces.sources import DefinitionFolder, PythonDatasets, TestOptions, split_specs
 from memreplay.errors import UsageError
+from memreplay.goodai.sources import DefinitionFolder, PythonDatasets, TestOptions, split_specs
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 

@@ -14,7 +14,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, Protocol
 
-from memreplay.dataset_interfaces.actions import (
+from memreplay.errors import DatasetError, UsageError
+from memreplay.files import read_text
+from memreplay.goodai.actions import (
     SendAndRegisterAction,
     SendMessageAction,
     TestAction,
@@ -23,18 +25,16 @@ from memreplay.dataset_interfaces.actions import (
     WaitCreator,
     even_waits,
 )
-from memreplay.dataset_interfaces.evaluation import Evaluation, EvaluationFn, normalised_evaluation
-from memreplay.dataset_interfaces.filler import count_tokens
-from memreplay.dataset_interfaces.language_model import (
+from memreplay.goodai.evaluation import Evaluation, EvaluationFn, normalised_evaluation
+from memreplay.goodai.filler import count_tokens
+from memreplay.goodai.language_model import (
     DEFAULT_MODEL,
     LanguageModel,
     LLMRequest,
     judge_answers,
     reply_text,
 )
-from memreplay.dataset_interfaces.master_log import MasterLog
-from memreplay.errors import DatasetError, UsageError
-from memreplay.files import read_text
+from memreplay.goodai.master_log import MasterLog
 
 _NOT_IN_A_KEY = re.compile(r"[\W_]+")
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 
 import pytest
 
-from memreplay.dataset_interfaces.gpt_generated import GPTGenerated
-from memreplay.dataset_interfaces.interface import (
+from memreplay.errors import UsageError
+from memreplay.goodai.gpt_generated import GPTGenerated
+from memreplay.goodai.interface import (
     CallBackTestExample,
     DatasetInterface,
     DynamicDataset,
     DynamicExample,
     TestExample,
 )
-from memreplay.dataset_interfaces.loading import make_tests
-from memreplay.dataset_interfaces.steps import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
-from memreplay.errors import UsageError
-from tests.unit.dataset_interfaces.driving import judge, run
+from memreplay.goodai.loading import make_tests
+from memreplay.goodai.steps import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
+from tests.unit.goodai.driving import judge, run
 
 
 @dataclass
