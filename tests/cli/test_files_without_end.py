@@ -9,7 +9,7 @@ import pytest
 
 from memreplay.conversations.json_files import read_array
 from memreplay.errors import DatasetError, UsageError
-from memreplay.goodai.loading import load_dataset_class
+from memreplay.goodai.sources import load_dataset_class
 from tests.cli.conftest import RunCli
 
 DEEP = 100_000

@@ -2,5 +2,5 @@
 
 Dataset authors import from :mod:`memreplay.goodai.interface`, and from
 :mod:`memreplay.goodai.gpt_generated` for datasets whose examples are written by a model. Nothing here
-imports a provider, a screen or a store.
+imports a provider or a screen.
 """

@@ -10,8 +10,14 @@ from memreplay.goodai.actions import (
     WaitAction,
     WaitCreator,
 )
-from memreplay.goodai.dataset import CallBackTestExample, DatasetInterface, RunView, TestExample
-from memreplay.goodai.dynamic import DynamicDataset, DynamicExample
+from memreplay.goodai.dataset import (
+    CallBackTestExample,
+    DatasetInterface,
+    DynamicDataset,
+    DynamicExample,
+    RunView,
+    TestExample,
+)
 from memreplay.goodai.evaluation import Ungraded, sanitize_and_parse_json
 from memreplay.goodai.language_model import (
     GPT_4_TURBO_BEST,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memreplay.goodai.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
+from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
 from memreplay.numbers import counted
 
 LLMMessage = dict[str, str]
@@ -74,6 +75,34 @@ def make_user_message(content: str) -> LLMMessage:
 
 def make_assistant_message(content: str) -> LLMMessage:
     return {"role": "assistant", "content": content}
+
+
+class Judge:
+    """The one model that grades tests and plays parts in them, whatever model their datasets ask for."""
+
+    def __init__(self, name: str, model: AnswerModel, api_base: str | None) -> None:
+        self.name = name
+        self._model = model
+        self._api_base = api_base
+        self.rejected: set[str] = set()
+        """Unusable replies: one that comes from the cache is asked again, as the next repeat."""
+
+    async def answer(self, request: LLMRequest, repeat: int = 0) -> LLMReply:
+        """Ask with the dataset's parameters. A failure or refusal is a reply with an error."""
+        parameters = {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.parameters}
+        messages = tuple(
+            PromptMessage(role=message["role"], segments=(message["content"],)) for message in request.context
+        )
+        call = AnswerRequest(
+            model=self.name, api_base=self._api_base, messages=messages, parameters=parameters, repeat=repeat
+        )
+        reply = await self._model.answer(call)
+        while reply.reused and reply.text in self.rejected:
+            call = call.model_copy(update={"repeat": call.repeat + 1})
+            reply = await self._model.answer(call)
+        if reply.refused:
+            return LLMReply(None, reply.cost_usd, "the provider refused")
+        return LLMReply(reply.text, reply.cost_usd, reply.error)
 
 
 _INSTRUCTIONS = """\

@@ -16,9 +16,12 @@ from typing import Any
 
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import read_text
-from memreplay.goodai.filler import count_tokens
+from memreplay.goodai.actions import AgentReply, LlmAsked
 from memreplay.goodai.language_model import NO_MODEL, LanguageModel, LLMReply, LLMRequest
-from memreplay.goodai.steps import AgentReply, LlmAsked
+from memreplay.llm.tokens import TokenCounter, token_counter
+
+count_tokens: TokenCounter = token_counter("cl100k_base")
+"""Counts the cl100k tokens of a text."""
 
 
 class EventType(IntEnum):

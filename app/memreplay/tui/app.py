@@ -287,7 +287,7 @@ class MemreplayApp(TerminalApp):
         assert source.path is not None
         if resume is None:
             return
-        await loaded("memreplay.runtime.run_with_tests", *_SCREENS)
+        await loaded("memreplay.runtime.recorded", *_SCREENS)
         from memreplay.tui.sources import ReplaySource
 
         with self._notifying_errors():

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from memreplay.goodai.actions import AgentReply, Say, Step, TestEnded
 from memreplay.goodai.dataset import RunConfig
 from memreplay.goodai.interface import DatasetInterface, TestExample, WaitCreator
 from memreplay.goodai.language_model import LanguageModel, LLMReply, LLMRequest
 from memreplay.goodai.master_log import LogEvent
 from memreplay.goodai.scheduler import Scheduler
-from memreplay.goodai.steps import AgentReply, Say, Step, TestEnded
 
 Agent = Callable[[Say], str]
 

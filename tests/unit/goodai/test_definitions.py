@@ -9,14 +9,14 @@ import pytest
 
 from memreplay.errors import DatasetError, UsageError
 from memreplay.goodai.dataset import RunConfig
-from memreplay.goodai.definitions import (
+from memreplay.goodai.interface import CallBackTestExample, WaitCreator
+from memreplay.goodai.sources import (
     Benchmark,
     is_definition_folder,
     load_definitions,
     read_config,
     save_definitions,
 )
-from memreplay.goodai.interface import CallBackTestExample, WaitCreator
 from tests.unit.goodai.driving import Lines, run
 
 CONFIG = """

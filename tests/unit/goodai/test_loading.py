@@ -9,7 +9,7 @@ import traceback
 import pytest
 
 from memreplay.errors import DatasetError, UsageError
-from memreplay.goodai.loading import (
+from memreplay.goodai.sources import (
     DEFAULT_MEMORY_SPAN,
     create_dataset,
     is_dataset_file,

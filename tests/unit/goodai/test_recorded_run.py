@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from memreplay.goodai.agenda import RunningTest
 from memreplay.goodai.dataset import SIMULATED_START
-from memreplay.goodai.definitions import load_definitions
-from memreplay.goodai.filler import count_tokens
+from memreplay.goodai.importing import rescore
 from memreplay.goodai.interface import TestExample, WaitAction
-from memreplay.goodai.master_log import EventType, MasterLog, read_master_log
-from memreplay.goodai.rescoring import rescore
+from memreplay.goodai.master_log import EventType, MasterLog, count_tokens, read_master_log
+from memreplay.goodai.scheduler import RunningTest
+from memreplay.goodai.sources import load_definitions
 from tests.unit.goodai.driving import judge, run
 
 pytestmark = pytest.mark.shared_data

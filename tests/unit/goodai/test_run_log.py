@@ -8,10 +8,10 @@ from datetime import datetime
 import pytest
 
 from memreplay.errors import DatasetError, UsageError
+from memreplay.goodai.actions import AgentReply, LlmAsked, Say, TestEnded
 from memreplay.goodai.language_model import LLMReply
 from memreplay.goodai.master_log import EventType, LogEvent, read_master_log
 from memreplay.goodai.scheduler import AsyncSteps, Scheduler, on_loop
-from memreplay.goodai.steps import AgentReply, LlmAsked, Say, TestEnded
 from tests.unit.goodai.driving import Lines, judge, run
 from tests.unit.goodai.test_written_from_the_guide import HaggleDataset, with_span
 

@@ -8,18 +8,7 @@ from datetime import timedelta
 import pytest
 
 from memreplay.errors import UsageError
-from memreplay.goodai.dataset import RunConfig
-from memreplay.goodai.filler import count_tokens
-from memreplay.goodai.interface import (
-    CallBackTestExample,
-    DynamicDataset,
-    DynamicExample,
-    SendMessageAction,
-    TestFinishedAction,
-    Ungraded,
-)
-from memreplay.goodai.scheduler import MOST_EXCHANGES_WATCHED, Scheduler
-from memreplay.goodai.steps import (
+from memreplay.goodai.actions import (
     AgentReply,
     Filler,
     FreshMemory,
@@ -29,6 +18,17 @@ from memreplay.goodai.steps import (
     TestWaits,
     TimeJumps,
 )
+from memreplay.goodai.dataset import RunConfig
+from memreplay.goodai.interface import (
+    CallBackTestExample,
+    DynamicDataset,
+    DynamicExample,
+    SendMessageAction,
+    TestFinishedAction,
+    Ungraded,
+)
+from memreplay.goodai.master_log import count_tokens
+from memreplay.goodai.scheduler import MOST_EXCHANGES_WATCHED, Scheduler
 from tests.unit.goodai.driving import Lines, run
 from tests.unit.goodai.test_written_from_the_guide import CountdownDataset, with_span
 

@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memreplay.goodai.actions import Filler, LlmAsked, Say, TestBegins, TestEnded
 from memreplay.goodai.dataset import RunConfig
-from memreplay.goodai.filler import count_tokens
-from memreplay.goodai.master_log import EventType
-from memreplay.goodai.steps import Filler, LlmAsked, Say, TestBegins, TestEnded
+from memreplay.goodai.master_log import EventType, count_tokens
 from tests.unit.goodai.driving import Lines, run
 
 waits = st.tuples(st.integers(0, 120), st.sampled_from([0, 60, 90_000]), st.sampled_from([0.0, 12.5, 70.0]))

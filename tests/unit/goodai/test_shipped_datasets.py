@@ -8,11 +8,17 @@ from datetime import datetime, timedelta
 import pytest
 
 from memreplay.goodai.dataset import RunConfig
-from memreplay.goodai.definitions import Benchmark, load_definitions, save_definitions
+from memreplay.goodai.importing import RecordedRun
 from memreplay.goodai.interface import Ungraded
-from memreplay.goodai.loading import SHIPPED_DATASETS, create_dataset, shipped_dataset
 from memreplay.goodai.master_log import EventType, LogEvent, MasterLog
-from memreplay.goodai.rescoring import RecordedRun
+from memreplay.goodai.sources import (
+    SHIPPED_DATASETS,
+    Benchmark,
+    create_dataset,
+    load_definitions,
+    save_definitions,
+    shipped_dataset,
+)
 from tests.unit.goodai.driving import judge, run
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from memreplay.errors import UsageError
+from memreplay.goodai.actions import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
 from memreplay.goodai.gpt_generated import GPTGenerated
 from memreplay.goodai.interface import (
     CallBackTestExample,
@@ -17,8 +18,7 @@ from memreplay.goodai.interface import (
     DynamicExample,
     TestExample,
 )
-from memreplay.goodai.loading import make_tests
-from memreplay.goodai.steps import CallbackDeregistered, CallbackRegistered, LlmAsked, Say, TestWaits
+from memreplay.goodai.sources import make_tests
 from tests.unit.goodai.driving import judge, run
 
 

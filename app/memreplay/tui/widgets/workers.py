@@ -119,7 +119,7 @@ class LivePlayer(Widget):
     async def _drive(self) -> bool:
         self._asking = None
         await self.run.play(self._reached)
-        if not self._ask_when_played and not self.run.tests_are_over:
+        if not self._ask_when_played and not self.run.is_done:
             return False
         if not await self.run.ask():
             return False

@@ -12,7 +12,7 @@ import pytest
 from memreplay.batch.report import results_of_run
 from memreplay.engine.events import ClockSet, ConversationClosed, MessageSaid, TestBegan, TestScored, TestWaited
 from memreplay.errors import DatasetError, MemreplayError, UsageError
-from memreplay.recording.goodai_import import import_goodai_run
+from memreplay.goodai.importing import import_goodai_run
 from memreplay.recording.reader import Recording
 from memreplay.scoring.results import Results
 from memreplay.timeline.timeline import Timeline

@@ -15,7 +15,6 @@ from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memory_backends.stores.trace import MemoryTrace
 from memreplay.conversations.models import Conversation, Session
-from memreplay.engine.agent_session import AgentPlan, AgentSession
 from memreplay.engine.events import (
     AgentReplied,
     BackendFailed,
@@ -29,11 +28,12 @@ from memreplay.engine.events import (
     TestScored,
     TestWaited,
 )
-from memreplay.engine.known_replies import KnownReplies
+from memreplay.engine.session import AskableSession
 from memreplay.errors import UsageError
 from memreplay.goodai.dataset import SIMULATED_START, RunConfig
-from memreplay.goodai.definitions import Benchmark
 from memreplay.goodai.interface import TestExample
+from memreplay.goodai.session import AgentPlan, AgentSession, KnownReplies
+from memreplay.goodai.sources import Benchmark
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.prompts import build_agent_request
 from memreplay.timeline.timeline import Timeline
@@ -288,6 +288,4 @@ async def test_the_log_that_full_context_gives_is_not_recorded_again_in_every_pr
 
 async def test_nothing_but_the_tests_may_ask() -> None:
     one = session([], memory("rag"), ScriptedAgent(), making(Lines(lines=CODE)))
-    assert one.asks() == []
-    with pytest.raises(UsageError):
-        await one.ask()
+    assert not isinstance(one, AskableSession)
