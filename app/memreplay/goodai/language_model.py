@@ -1,7 +1,7 @@
-"""The port through which datasets call a model: to judge, to generate, or to play a role in a dynamic test.
+"""The models of tests: the port through which datasets call one, the model behind it, and the model of the agent.
 
-The runner of the tests gives each dataset a :data:`LanguageModel`. Without one, or if it fails, the test that calls
-it is ungraded.
+A dataset calls a model to judge, to generate, or to play a role in a dynamic test. The runner of the tests gives it
+a :data:`LanguageModel`. Without one, or if it fails, the test that calls it is ungraded.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from memreplay.goodai.evaluation import Evaluation, Ungraded, sanitize_and_parse_json
-from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
+from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
+from memreplay.llm.prompts import build_agent_request, longest_agent_reply
+from memreplay.llm.tokens import PROMPT_RESERVE, context_budget, context_window, token_counter
 from memreplay.numbers import counted
 
 LLMMessage = dict[str, str]
@@ -75,6 +78,38 @@ def make_user_message(content: str) -> LLMMessage:
 
 def make_assistant_message(content: str) -> LLMMessage:
     return {"role": "assistant", "content": content}
+
+
+_SMALLEST_BUDGET = 256
+
+
+class ModelAgent:
+    """Speaks for an agent through one model. Each ``repeat`` of a test run has its own replies."""
+
+    def __init__(
+        self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None, *, repeat: int = 0
+    ) -> None:
+        self.name = name
+        self._model = model
+        self._api_base = api_base
+        self._context_tokens = context_tokens
+        self._repeat = repeat
+
+    def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
+        request = build_agent_request(message, context, now, self.name, self._api_base)
+        return request.model_copy(update={"repeat": self._repeat})
+
+    async def answer(self, request: AnswerRequest) -> Reply:
+        return await self._model.answer(request)
+
+    def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
+        """Tokens of memory that fit beside this message: as configured, within the model's window."""
+        window = context_window(self.name)
+        if window is None:
+            return context_budget(self.name, self._context_tokens, limited_by_top_k)
+        taken = PROMPT_RESERVE + longest_agent_reply(self.name) + token_counter(self.name)(message)
+        room = max(window - taken, _SMALLEST_BUDGET)
+        return room if self._context_tokens is None else min(self._context_tokens, room)
 
 
 class Judge:

@@ -16,14 +16,13 @@ from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, Eve
 from memreplay.engine.session import PlayableSession
 from memreplay.errors import UsageError
 from memreplay.goodai.dataset import DynamicExample, RunConfig
-from memreplay.goodai.language_model import Judge, LanguageModel, LLMReply, LLMRequest
+from memreplay.goodai.language_model import Judge, LanguageModel, LLMReply, LLMRequest, ModelAgent
 from memreplay.goodai.scheduler import on_loop
 from memreplay.goodai.session import AgentPlan, AgentSession, KnownReplies, failed_replies
 from memreplay.goodai.sources import SHIPPED_DATASETS, Benchmark, TestOptions, TestSource, split_specs
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.counting import Estimate, Rows, not_asked
 from memreplay.llm.model import AnswerModel, AnswerRequest, Reply, TokenUsage
-from memreplay.llm.ports import ModelAgent
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.tokens import token_counter
 from memreplay.recording.run_rows import PaidByTests
@@ -477,7 +476,3 @@ class ShownTests:
         settings = replace(self._settings, backend=tuple(backends), model=(model,))
         streams = [replace(stream, backend=backends[0], model=model) for stream in self._streams.values()]
         return ScreenRun(settings, recording, streams)
-
-
-STREAMS_AT_ONCE = 4
-"""Parallel conversations by default; each waits for one reply at a time."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from memory_backends.base import ClosingStatus, MemoryBackend, Recall
+from memory_backends.base import ClosingStatus, Exchange, MemoryBackend, Message, Recall
 from memreplay.conversations.models import Conversation, Role, Turn
-from memreplay.engine.backend_driver import AgentBackendDriver
+from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import (
     AgentReplied,
     BenchmarkModelAsked,
@@ -51,106 +51,6 @@ from memreplay.goodai.scheduler import AsyncSteps, Scheduler, on_loop
 from memreplay.goodai.sources import Benchmark
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply
 from memreplay.llm.rate_limiter import StoppedError
-
-_Event = TypeVar("_Event", AgentReplied, BenchmarkModelAsked)
-
-Moved = Callable[[AgentReplied | BenchmarkModelAsked, int], None]
-"""Called with a reply that is now used at another turn, and that turn."""
-
-
-class KnownReplies:
-    """Recorded replies by the message that they answer, in their original order.
-
-    ``--retry-errors`` may change what precedes a message, so it may be said at another turn than before; ``moved``
-    is then called. With ``strict``, an unknown message at a turn with a recorded reply means that the tests differ.
-    """
-
-    def __init__(
-        self,
-        events: Iterable[ReplayEvent] = (),
-        *,
-        strict: bool = True,
-        moved: Moved = lambda event, turn: None,
-    ) -> None:
-        self._strict, self._moved = strict, moved
-        self._replies: defaultdict[tuple[str | None, str], deque[AgentReplied]] = defaultdict(deque)
-        self._without_prompt: dict[int, AgentReplied] = {}
-        self._turns: set[int] = set()
-        self._calls: defaultdict[str, deque[BenchmarkModelAsked]] = defaultdict(deque)
-        self.rejected: set[str] = set()
-        """Unusable replies of the judge, which must not be served from a cache either."""
-        for event in events:
-            match event:
-                case AgentReplied(prompt=()):
-                    self._without_prompt[event.turn] = event
-                case AgentReplied():
-                    self._replies[event.test_id, event.prompt[-1].content].append(event)
-                    self._turns.add(event.turn)
-                case BenchmarkModelAsked(used=True):
-                    self._calls[event.test_id].append(event)
-                case BenchmarkModelAsked(reply=str(text)):
-                    self.rejected.add(text)
-                case _:
-                    pass
-
-    @property
-    def judged(self) -> list[LogEvent]:
-        """Return the unused calls of the datasets' model, as events of the scheduler's log."""
-        return [_logged(call) for calls in self._calls.values() for call in calls]
-
-    def reply(self, turn: int, test_id: str | None, message: str) -> AgentReplied | None:
-        """Return the next reply to a message, if one is known.
-
-        Raises:
-            UsageError: the recorded reply at this turn answers another message.
-        """
-        if (failed := self._without_prompt.pop(turn, None)) is not None:
-            return failed
-        known = self._replies[test_id, message]
-        if known:
-            return self._at(known.popleft(), turn)
-        if self._strict and turn in self._turns:
-            raise UsageError(
-                f"the run to resume has another message at turn {turn}: its tests differ, or an attempt to fix it"
-                " was interrupted; --retry-errors continues that attempt"
-            )
-        return None
-
-    def called(self, test_id: str, turn: int) -> None:
-        """Mark the next known call of a test as used at a turn."""
-        if self._calls[test_id]:
-            self._at(self._calls[test_id].popleft(), turn)
-
-    def _at(self, event: _Event, turn: int) -> _Event:
-        if event.turn != turn:
-            self._moved(event, turn)
-        return event
-
-
-def failed_replies(events: Iterable[ReplayEvent]) -> tuple[list[AgentReplied], list[BenchmarkModelAsked]]:
-    """Return what to ask again in a run: failed replies of the agent, and calls of the datasets' model.
-
-    These calls are the failed ones, those that a test made after a failed reply of the agent, and the last one of a
-    test that was not graded for another reason.
-    """
-    every = list(events)
-    replies = [event for event in every if isinstance(event, AgentReplied) and event.reply.error is not None]
-    failed_at = {event.test_id: event.turn for event in reversed(replies)}
-    calls = [event for event in every if isinstance(event, BenchmarkModelAsked) and event.used and event.test_id]
-    failed = [
-        call
-        for call in calls
-        if call.error is not None or (call.test_id in failed_at and call.turn >= failed_at[call.test_id])
-    ]
-    retried = {call.test_id for call in failed} | set(failed_at)
-    ungraded = {event.test_id for event in every if isinstance(event, TestScored) and event.score is None}
-    last = {call.test_id: call for call in calls if call.test_id in ungraded - retried}
-    return replies, [*failed, *last.values()]
-
-
-def _logged(call: BenchmarkModelAsked) -> LogEvent:
-    data = {"response": call.reply, "cost_usd": call.cost_usd, "error": call.error}
-    return LogEvent(EventType.LLM_CALL, datetime.min, call.test_id, data)
 
 
 class Agent(Protocol):
@@ -224,7 +124,7 @@ class AgentSession:
         self._plan = plan
         self._emit = emit
         self._known = known or KnownReplies()
-        self._memory = AgentBackendDriver(conversation.id, self._name, backend, plan.top_k, emit)
+        self._memory = _Memory(conversation.id, self._name, backend, plan.top_k, emit)
         self._steps: AsyncSteps | None = None
         self._message: Say | Filler | None = None
         self._recall: Recall | str = Recall()
@@ -469,3 +369,142 @@ def _part_of(message: Say | Filler) -> MessagePart:
     if isinstance(message, Filler) or message.is_filling:
         return "filler"
     return "question" if message.is_question else "script"
+
+
+_LABELS = {"user": "User", "assistant": "AI"}
+
+
+class _Memory(BackendDriver):
+    """A memory that reads and ingests the turns of a run of tests."""
+
+    def __init__(self, conversation: str, name: str, backend: MemoryBackend, top_k: int, emit: EventSink) -> None:
+        super().__init__(conversation, name, backend, emit)
+        self._has_read_path = type(backend).perceive is not MemoryBackend.perceive
+        self._top_k = top_k
+
+    async def read(self, turn: Turn, said_at: datetime, context_tokens: int) -> Recall | str:
+        """Return its recall for a user's message, or a sentence that says why it failed.
+
+        A memory without a read path for ordinary turns recalls as for a question.
+        """
+        if self._has_read_path:
+            return await self.perceive(_message(turn, said_at), self._top_k, context_tokens, turn.number)
+        return await self._read("recall", self._backend.recall(turn.text, self._top_k, context_tokens), turn.number)
+
+    async def ingest_turns(self, turns: Sequence[Turn], said_at: datetime, position: int) -> None:
+        """Ingest turns as one exchange, and wait for the background work that this starts."""
+        if self.broken is None:
+            await self.ingest(Exchange(messages=tuple(_message(turn, said_at) for turn in turns)), position)
+
+
+def _message(turn: Turn, said_at: datetime) -> Message:
+    return Message(
+        turn_id=turn.id,
+        turn_number=turn.number,
+        session=turn.session,
+        role=turn.role,
+        label=_LABELS[turn.role],
+        text=turn.text,
+        said_at=said_at,
+    )
+
+
+_Event = TypeVar("_Event", AgentReplied, BenchmarkModelAsked)
+
+Moved = Callable[[AgentReplied | BenchmarkModelAsked, int], None]
+"""Called with a reply that is now used at another turn, and that turn."""
+
+
+class KnownReplies:
+    """Recorded replies by the message that they answer, in their original order.
+
+    ``--retry-errors`` may change what precedes a message, so it may be said at another turn than before; ``moved``
+    is then called. With ``strict``, an unknown message at a turn with a recorded reply means that the tests differ.
+    """
+
+    def __init__(
+        self,
+        events: Iterable[ReplayEvent] = (),
+        *,
+        strict: bool = True,
+        moved: Moved = lambda event, turn: None,
+    ) -> None:
+        self._strict, self._moved = strict, moved
+        self._replies: defaultdict[tuple[str | None, str], deque[AgentReplied]] = defaultdict(deque)
+        self._without_prompt: dict[int, AgentReplied] = {}
+        self._turns: set[int] = set()
+        self._calls: defaultdict[str, deque[BenchmarkModelAsked]] = defaultdict(deque)
+        self.rejected: set[str] = set()
+        """Unusable replies of the judge, which must not be served from a cache either."""
+        for event in events:
+            match event:
+                case AgentReplied(prompt=()):
+                    self._without_prompt[event.turn] = event
+                case AgentReplied():
+                    self._replies[event.test_id, event.prompt[-1].content].append(event)
+                    self._turns.add(event.turn)
+                case BenchmarkModelAsked(used=True):
+                    self._calls[event.test_id].append(event)
+                case BenchmarkModelAsked(reply=str(text)):
+                    self.rejected.add(text)
+                case _:
+                    pass
+
+    @property
+    def judged(self) -> list[LogEvent]:
+        """Return the unused calls of the datasets' model, as events of the scheduler's log."""
+        return [_logged(call) for calls in self._calls.values() for call in calls]
+
+    def reply(self, turn: int, test_id: str | None, message: str) -> AgentReplied | None:
+        """Return the next reply to a message, if one is known.
+
+        Raises:
+            UsageError: the recorded reply at this turn answers another message.
+        """
+        if (failed := self._without_prompt.pop(turn, None)) is not None:
+            return failed
+        known = self._replies[test_id, message]
+        if known:
+            return self._at(known.popleft(), turn)
+        if self._strict and turn in self._turns:
+            raise UsageError(
+                f"the run to resume has another message at turn {turn}: its tests differ, or an attempt to fix it"
+                " was interrupted; --retry-errors continues that attempt"
+            )
+        return None
+
+    def called(self, test_id: str, turn: int) -> None:
+        """Mark the next known call of a test as used at a turn."""
+        if self._calls[test_id]:
+            self._at(self._calls[test_id].popleft(), turn)
+
+    def _at(self, event: _Event, turn: int) -> _Event:
+        if event.turn != turn:
+            self._moved(event, turn)
+        return event
+
+
+def failed_replies(events: Iterable[ReplayEvent]) -> tuple[list[AgentReplied], list[BenchmarkModelAsked]]:
+    """Return what to ask again in a run: failed replies of the agent, and calls of the datasets' model.
+
+    These calls are the failed ones, those that a test made after a failed reply of the agent, and the last one of a
+    test that was not graded for another reason.
+    """
+    every = list(events)
+    replies = [event for event in every if isinstance(event, AgentReplied) and event.reply.error is not None]
+    failed_at = {event.test_id: event.turn for event in reversed(replies)}
+    calls = [event for event in every if isinstance(event, BenchmarkModelAsked) and event.used and event.test_id]
+    failed = [
+        call
+        for call in calls
+        if call.error is not None or (call.test_id in failed_at and call.turn >= failed_at[call.test_id])
+    ]
+    retried = {call.test_id for call in failed} | set(failed_at)
+    ungraded = {event.test_id for event in every if isinstance(event, TestScored) and event.score is None}
+    last = {call.test_id: call for call in calls if call.test_id in ungraded - retried}
+    return replies, [*failed, *last.values()]
+
+
+def _logged(call: BenchmarkModelAsked) -> LogEvent:
+    data = {"response": call.reply, "cost_usd": call.cost_usd, "error": call.error}
+    return LogEvent(EventType.LLM_CALL, datetime.min, call.test_id, data)

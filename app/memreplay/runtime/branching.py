@@ -72,7 +72,7 @@ def fork(recording: Recording, branch: Branch, given: Settings, consent: Consent
     if "backend" not in parent.settings:
         raise UsageError(f"{recording.path}: run {parent.id} was imported: its memories cannot be rebuilt")
     before = recording.conversation(parent.id, branch.conversation)
-    if before.conversing:
+    if not before.can_be_replayed:
         raise UsageError(f"{branch.conversation}: tests in which the agent converses cannot be forked")
     if not 0 <= branch.turn <= len(before.turns):
         raise UsageError(f"--at {branch.turn}: expected a turn from 0 to {len(before.turns)}")

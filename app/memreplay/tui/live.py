@@ -50,7 +50,8 @@ class LiveRun:
     @property
     def end(self) -> int:
         """Return the last turn; while tests converse it is unknown, and larger than any position."""
-        return sys.maxsize if self._conversation.conversing else len(self._conversation.turns)
+        end = self._conversation.end
+        return sys.maxsize if end is None else end
 
     @property
     def where_saved(self) -> str | None:

@@ -75,7 +75,7 @@ class LivePlayer(Widget):
         if self.run.over:
             return ""
         turns, played = len(self._timeline.conversation.turns), self.run.position
-        if self._timeline.conversation.conversing:
+        if self._timeline.conversation.end is None:
             return f"conversing, {played} turns so far · x stops" if self.run.target > played + 1 else ""
         if not self.busy:
             return "G asks the questions" if played == turns else ""
