@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from time import perf_counter
 from typing import Protocol, TypeVar
 
 from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
 from memory_backends.editing import Editable, StoreEdit
 from memory_backends.stores.trace import Phase
-from memreplay.conversations.models import Turn
 from memreplay.engine.events import (
     BackendFailed,
     BackgroundWorkSettled,
@@ -340,41 +338,3 @@ def ms_since(started: float) -> float:
 def _discard(work: Awaitable[object]) -> None:
     if isinstance(work, Coroutine):
         work.close()
-
-
-_LABELS = {"user": "User", "assistant": "AI"}
-
-
-class AgentBackendDriver(BackendDriver):
-    """A memory that reads and ingests the turns of a run of tests."""
-
-    def __init__(self, conversation: str, name: str, backend: MemoryBackend, top_k: int, emit: EventSink) -> None:
-        super().__init__(conversation, name, backend, emit)
-        self._has_read_path = type(backend).perceive is not MemoryBackend.perceive
-        self._top_k = top_k
-
-    async def read(self, turn: Turn, said_at: datetime, context_tokens: int) -> Recall | str:
-        """Return its recall for a user's message, or a sentence that says why it failed.
-
-        A memory without a read path for ordinary turns recalls as for a question.
-        """
-        if self._has_read_path:
-            return await self.perceive(_message(turn, said_at), self._top_k, context_tokens, turn.number)
-        return await self._read("recall", self._backend.recall(turn.text, self._top_k, context_tokens), turn.number)
-
-    async def ingest_turns(self, turns: Sequence[Turn], said_at: datetime, position: int) -> None:
-        """Ingest turns as one exchange, and wait for the background work that this starts."""
-        if self.broken is None:
-            await self.ingest(Exchange(messages=tuple(_message(turn, said_at) for turn in turns)), position)
-
-
-def _message(turn: Turn, said_at: datetime) -> Message:
-    return Message(
-        turn_id=turn.id,
-        turn_number=turn.number,
-        session=turn.session,
-        role=turn.role,
-        label=_LABELS[turn.role],
-        text=turn.text,
-        said_at=said_at,
-    )

@@ -53,6 +53,53 @@ class Ask:
     repeat: int = 0
 
 
+class PlayableSession(Protocol):
+    """A port: a conversation that is played turn by turn."""
+
+    @property
+    def position(self) -> int:
+        """Return the number of turns played so far."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Return whether no turn is left."""
+        ...
+
+    async def open(self) -> None:
+        """Open its memories, before the first turn."""
+        ...
+
+    async def step(self) -> bool:
+        """Play the next turn. False if none is left.
+
+        Raises:
+            StoppedError: no more calls are made to a model that the turn needs.
+        """
+        ...
+
+    async def close(self, status: ClosingStatus) -> None:
+        """End the conversation: ``resolved``, or ``cancelled`` if it was abandoned."""
+        ...
+
+
+@runtime_checkable
+class AskableSession(PlayableSession, Protocol):
+    """A port: a session whose memories can be asked the questions of the conversation."""
+
+    def asks(self) -> list[Ask]:
+        """Return all questions of the conversation, for each memory and model."""
+        ...
+
+    async def ask(self, question: Question, backend: str, model: str) -> AnswerScored:
+        """Ask one memory a question in its current state, through one model, and score the reply."""
+        ...
+
+    async def grade(self, question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
+        """Grade a reply that was received."""
+        ...
+
+
 @dataclass(frozen=True)
 class EarlierLimits:
     """The limits of a memory's recalls at turns up to ``until``, before a branch changed them."""
