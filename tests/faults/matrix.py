@@ -69,7 +69,7 @@ MATRIX: Final = (
         "store that loses something",
         f"{len(FAULTS)} faults of a Redis and of a Qdrant server (flushed, evicted, erased, dropped, halved,"
         f" overwritten, restarted) at {len(MOMENTS)} moments of a run, once and for good",
-        "filled again, and rows equal to those of an undisturbed run; errors that name the store if it is lost again,"
+        "filled again, and rows equal to an undisturbed run's; errors that name the store if it is lost again,"
         " exit 3, and equal once retried; no other row",
         "test_lost_stores.py",
     ),
