@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Protocol, TypeVar
 
-from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
+from memory_backends.base import (
+    BackendError,
+    ClosingStatus,
+    Exchange,
+    MemoryBackend,
+    Message,
+    Namespace,
+    Recall,
+    StoreGivenUpError,
+    StoreLostError,
+)
 from memory_backends.editing import Editable, StoreEdit
 from memory_backends.stores.trace import Phase
 from memreplay.engine.events import (
@@ -26,7 +37,7 @@ from memreplay.engine.events import (
     StoreOperated,
     event_of,
 )
-from memreplay.llm.rate_limiter import StoppedError
+from memreplay.llm.rate_limiter import ModelUnavailableError, StoppedError
 
 T = TypeVar("T")
 
@@ -84,9 +95,9 @@ class _Failure:
 class BackendDriver:
     """Runs one memory under the name that its events carry.
 
-    A memory that fails to ingest something is out, since it would no longer answer from the conversation.
-    ``broken`` then says why; it gets no more calls except the one that closes it. Callers that share a driver hold
-    ``lock`` around calls that belong together.
+    A memory that fails to ingest something is out, since it would no longer answer from the conversation; so is one
+    whose store lost something, which ``lost`` then says. ``broken`` says why a memory is out; it gets no more calls
+    except the one that closes it. Callers that share a driver hold ``lock`` around calls that belong together.
     """
 
     def __init__(
@@ -106,6 +117,7 @@ class BackendDriver:
         self.ms = 0.0
         """What the last call took, in milliseconds."""
         self.broken: str | None = None
+        self.lost: str | None = None
         self.lock = asyncio.Lock()
 
     @property
@@ -180,6 +192,27 @@ class BackendDriver:
         done = await self._guarded("by_hand", self._backend.edit(edit), turn)
         return done.why if isinstance(done, _Failure) else done
 
+    async def check_stores(self, turn: int) -> None:
+        """Compare what its stores hold with what was written there. If they differ, or cannot be reached, whatever
+        it recalled since the last check may come from a memory with holes: it is ``lost``.
+
+        Raises:
+            StoppedError: a store is not asked any more.
+        """
+        for store in list(self._backend.trace.stores.values()) if self.broken is None else ():
+            async with self.lock:
+                failed = await self._guarded("recall", store.check(), turn)
+            if isinstance(failed, _Failure):
+                self.broken = self.lost = failed.why
+                return
+
+    async def abandon(self) -> None:
+        """Close the memory without a word: what it did does not count."""
+        async with self.lock:
+            with suppress(Exception):
+                await self._backend.close("cancelled")
+            self._backend.trace.drain()
+
     async def close(self, status: ClosingStatus, turn: int) -> None:
         """Close the memory at the end of the conversation, or when it is abandoned."""
         async with self.lock:
@@ -211,8 +244,8 @@ class BackendDriver:
         """Await the work of a phase; emit the memory's trace, and its failure if it fails.
 
         Raises:
-            StoppedError: no more calls are made to a model that the memory needs. Ingesting half an exchange breaks
-            it.
+            StoppedError: no more calls are made to a model or a store that the memory needs. Ingesting half an
+            exchange breaks it.
         """
         if self.broken is not None and phase != "close":
             _discard(work)
@@ -225,6 +258,11 @@ class BackendDriver:
         except StoppedError as error:
             self._break_after(phase, turn, str(error) or "the run was stopped")
             raise
+        except StoreGivenUpError as error:
+            self.broken = self.lost = str(error)
+            raise ModelUnavailableError(str(error)) from error
+        except StoreLostError as error:
+            failure = self.lost = str(error)
         except BackendError as error:
             failure = str(error)
         except Exception as error:
@@ -240,7 +278,10 @@ class BackendDriver:
                 conversation=self._conversation, turn=turn, backend=self._name, phase=phase, error=failure
             )
         )
-        self._break_after(phase, turn, failure)
+        if self.lost is not None:
+            self.broken = self.lost
+        else:
+            self._break_after(phase, turn, failure)
         return _Failure(failure)
 
     def _break_after(self, phase: Phase, turn: int, failure: str) -> None:

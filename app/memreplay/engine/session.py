@@ -5,7 +5,7 @@ It knows no screen, file or provider: events go to a sink, questions through an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -188,6 +188,31 @@ class ReplaySession:
         for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
         await self._edit_by_hand()
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Return the backends whose stores lost something, and what, in one sentence each."""
+        return {name: memory.lost for name, memory in self._ingesting.items() if memory.lost is not None}
+
+    async def check_stores(self) -> None:
+        """Compare the stores of all memories with what was written there.
+
+        Raises:
+            StoppedError: a store is not asked any more.
+        """
+        stopped: StoppedError | None = None
+        for memory in self._ingesting.values():
+            try:
+                await memory.check_stores(self.position)
+            except StoppedError as error:
+                stopped = error
+        if stopped is not None:
+            raise stopped
+
+    async def abandon(self, names: Collection[str]) -> None:
+        """Close some memories before the others, without an event."""
+        for name in names:
+            await self._ingesting.pop(name).abandon()
 
     async def keep(self) -> None:
         """Keep the memories as they are now for later runs."""
