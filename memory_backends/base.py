@@ -32,10 +32,6 @@ class StoreUnavailableError(BackendError):
     """A Redis or Qdrant server does not answer, or refuses access."""
 
 
-class StoreGivenUpError(StoreUnavailableError):
-    """A server has not answered for so long that it is not asked any more. Calling again later may help."""
-
-
 class StoreLostError(BackendError):
     """A store does not hold what was written to it: it was evicted, flushed, dropped or overwritten."""
 

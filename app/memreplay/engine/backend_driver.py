@@ -17,7 +17,6 @@ from memory_backends.base import (
     Message,
     Namespace,
     Recall,
-    StoreGivenUpError,
     StoreLostError,
 )
 from memory_backends.editing import Editable, StoreEdit
@@ -37,7 +36,7 @@ from memreplay.engine.events import (
     StoreOperated,
     event_of,
 )
-from memreplay.llm.rate_limiter import ModelUnavailableError, StoppedError
+from memreplay.llm.rate_limiter import StoppedError
 
 T = TypeVar("T")
 
@@ -258,9 +257,6 @@ class BackendDriver:
         except StoppedError as error:
             self._break_after(phase, turn, str(error) or "the run was stopped")
             raise
-        except StoreGivenUpError as error:
-            self.broken = self.lost = str(error)
-            raise ModelUnavailableError(str(error)) from error
         except StoreLostError as error:
             failure = self.lost = str(error)
         except BackendError as error:
