@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memreplay.conversations.export import LOG_FORMATS
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 
@@ -271,3 +272,15 @@ def test_messages_in_spans_are_read_in_every_generation(tmp_path: Path) -> None:
         span = {"context": {"trace_id": "t", "span_id": "s"}, "attributes": attributes, "events": of_span}
         ((conversation,), _) = read(tmp_path, [span])
         assert said(conversation) == ALL[:2]
+
+
+@pytest.mark.parametrize("target", ["openai", "sharegpt"])
+def test_tool_calls_and_results_survive_conversion(tmp_path: Path, target: str) -> None:
+    asked, answered = {"role": "user", "content": "When?"}, {"role": "assistant", "content": "At 14:20."}
+    (original,), _ = read(tmp_path, {"messages": [asked, *TOOL_USE["anthropic"], answered]})
+    written = LOG_FORMATS[target].write([original])
+    assert "system" not in written
+    (again,), warnings = read(tmp_path, written, "again.json")
+    assert shown(again)[0] == ("User", "When?") and shown(again)[2:] == [RESULT, ("AI", "At 14:20.")]
+    assert shown(again)[1][0] == "Tool call" and "Brill" in shown(again)[1][1]
+    assert warnings == []
