@@ -104,7 +104,12 @@ def _plural(noun: str) -> str:
 
 
 def _in_plural(what: str) -> str:
-    return re.sub(r"\bis\b", "are", re.sub(r"\bhas\b", "have", re.sub(r"\bholds\b", "hold", what)))
+    for singular, plural in _VERBS.items():
+        what = re.sub(rf"\b{singular}\b", plural, what)
+    return what
+
+
+_VERBS = {"is": "are", "has": "have", "holds": "hold", "stands": "stand", "was": "were", "does": "do"}
 
 
 def role_of(written: object, place: Place) -> TurnRole:

@@ -192,8 +192,11 @@ class _Alignment:
     def _add(self, number: int, call: Call) -> None:
         system = tuple(each for each in call.given if _is_system(each))
         given = [self._said(each, number, system) for each in call.given if not _is_system(each)]
-        strand = self._continue(None, given, number, returned=False)
         returned = [self._said(each, number, system) for each in call.returned if not _is_system(each)]
+        asks_again = any(each.message.role == "user" for each in returned)
+        if asks_again and _is_within([each.key for each in given], [each.key for each in returned]):
+            given = []  # the output is the whole state, as that of a graph
+        strand = self._continue(None, given, number, returned=False)
         if returned:
             strand = self._continue(strand, returned, number, returned=True)
         if strand is not None:

@@ -102,6 +102,65 @@ def test_a_message_keeps_what_its_parts_hold(tmp_path: Path, message: Any, turns
     assert shown(conversation)[1:] == turns
 
 
+BOTH = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+CONTAINERS: dict[str, Any] = {
+    "a list": BOTH,
+    "a list of lists": [BOTH],
+    "an object": {"messages": BOTH},
+    "Anthropic": {"system": "Be brief.", "messages": BOTH},
+    "Gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Hello"}]}]
+    },
+    "a state of LangGraph": {"values": {"messages": BOTH}},
+    "a page of Assistants": {
+        "object": "list",
+        "data": [{"created_at": 2000000002 - place, **each} for place, each in enumerate(BOTH[::-1])],
+    },
+    "Responses": {"object": "response", "input": "Hi", "output": [{"type": "message", **BOTH[1]}]},
+    "Open WebUI": [
+        {
+            "chat": {
+                "history": {
+                    "currentId": "b",
+                    "messages": {"a": {"parentId": None, **BOTH[0]}, "b": {"parentId": "a", **BOTH[1]}},
+                }
+            }
+        }
+    ],
+    "LobeChat": {"state": {"messages": [{"sessionId": "s", **each} for each in BOTH]}},
+    "LibreChat": {
+        "conversationId": "c",
+        "messages": [{"isCreatedByUser": each is BOTH[0], "text": each["content"]} for each in BOTH],
+    },
+    "Claude": [
+        {"uuid": "c", "chat_messages": [{"sender": each["role"], "text": each["content"]} for each in BOTH]}
+    ],
+    "preferences": {
+        "input": {"messages": BOTH[:1]},
+        "preferred_output": BOTH[1:],
+        "non_preferred_output": [{"role": "assistant", "content": "Go away"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_messages_are_found_in_each_container(tmp_path: Path, name: str, indent: int | None) -> None:
+    ((conversation,), _) = read(tmp_path, json.dumps(CONTAINERS[name], indent=indent))
+    assert said(conversation) == ["u Hi", "a Hello"]
+
+
+def test_lines_of_agent_sessions_are_messages(tmp_path: Path) -> None:
+    claude_code = [{"type": each["role"], "parentUuid": None, "message": each} for each in BOTH]
+    codex = [
+        {"type": "session_meta", "payload": {}},
+        *({"type": "response_item", "payload": {"type": "message", **each}} for each in BOTH),
+    ]
+    for lines in (claude_code, codex):
+        ((conversation,), warnings) = read(tmp_path, "\n".join(map(json.dumps, lines)), "session.jsonl")
+        assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
 def test_parts_that_are_not_known_are_counted(tmp_path: Path) -> None:
     hello = {"role": "user", "content": [{"type": "text", "text": "Hi"}, *[{"type": "hologram"}] * 3]}
     ((conversation,), warnings) = read(tmp_path, {"messages": [hello]})
@@ -221,6 +280,12 @@ TRACES: dict[str, list[dict[str, Any]]] = {
     "facts are extracted": trace(([U1], A1), (FACTS, "[]"), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3)),
     "a call is repeated": trace(([U1], A1), ([U1, A1, U2], A2), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3)),
     "each call has the newest message": trace(([U1], A1), ([U2], A2), ([U3], A3)),
+    "each call returns the whole state": [
+        call | {"output": {"messages": [*before, *call["input"], call["output"]]}}
+        for call, before in zip(
+            trace(([U1], A1), ([U2], A2), ([U3], A3)), ([], [U1, A1], [U1, A1, U2, A2]), strict=True
+        )
+    ],
     "as JSON in strings": [
         call | {"input": json.dumps({"messages": call["input"]}), "output": json.dumps(call["output"])}
         for call in trace(([U1], A1), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3))

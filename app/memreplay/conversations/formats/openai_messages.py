@@ -42,7 +42,26 @@ def detect(file: DatasetFile) -> bool:
     fields = file.fields
     if not fields.isdisjoint({"messages", "contents", "chat_messages", "chosen", "preferred_output", "chat"}):
         return True
-    return isinstance(file.first, list) or _is_listed(file.first)
+    return isinstance(file.first, list) or _is_listed(file.first) or _inside(file.first) is not None
+
+
+def _inside(value: object) -> tuple[str, Any] | None:
+    """Return the object or the list that holds the messages of a value, with its field.
+
+    These are the state of a graph (``values``), the store of LobeChat (``state``), a page of messages (``data``)
+    and a response (``output``).
+    """
+    if not isinstance(value, dict):
+        return None
+    for name in ("values", "channel_values", "state", "checkpoint"):
+        inside = value.get(name)
+        if isinstance(inside, dict) and ("messages" in inside or _inside(inside) is not None):
+            return name, inside
+    for name, mark in (("data", "list"), ("output", "response")):
+        listed = value.get(name)
+        if value.get("object") == mark and isinstance(listed, list) and listed and all(map(is_message, listed)):
+            return name, listed
+    return None
 
 
 def _is_listed(first: object) -> bool:
@@ -99,6 +118,10 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         return
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", 'an object with "messages"')
+    found = None if "messages" in value else _inside(value)
+    if found is not None:
+        yield from _chats_inside(value, *found, place, reader)
+        return
     inner = value.get("chat")
     if isinstance(inner, dict):
         value = {**{name: value[name] for name in ("id", "title", "created_at") if name in value}, **inner}
@@ -119,6 +142,29 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
     messages += _preferred(value, reader, place, messages)
     named = next((value[key] for key in ("conversationId", "uuid", "id", "thread_id") if value.get(key)), None)
     yield Chat(messages, place.at(name), named if name != "messages" or _is_export(value) else None, time_of(value))
+
+
+def _chats_inside(
+    value: Mapping[str, Any], name: str, inside: Any, place: Place, reader: MessageReader
+) -> Iterator[Chat]:
+    at = place.at(name)
+    if name == "data":
+        messages = reader.messages(inside, at)
+        yield Chat(sorted(messages, key=lambda each: (each.at is None, each.at)), at)
+    elif name == "output":
+        asked = side(value["input"], "user", reader, place.at("input")) if value.get("input") else ()
+        yield Chat([*system_of(value, reader, place), *asked, *reader.messages(inside, at)], at, value.get("id"))
+    elif isinstance(inside.get("messages"), list) and any(
+        isinstance(each, dict) and "sessionId" in each for each in inside["messages"]
+    ):
+        topics: dict[str, list[ChatMessage]] = {}
+        for index, each in enumerate(inside["messages"]):
+            topic = str(each.get("topicId") or each.get("sessionId")) if isinstance(each, dict) else ""
+            topics.setdefault(topic, []).extend(reader.message(each, at.at("messages", index)))
+        for topic, messages in topics.items():
+            yield Chat(messages, at.at("messages"), topic)
+    else:
+        yield from _chats(inside, at, reader)
 
 
 def _is_export(value: Mapping[str, Any]) -> bool:
