@@ -307,7 +307,7 @@ _PARTS: Mapping[str, Kind] = {
     ),
     **dict.fromkeys(("step-start", "step-finish", "start-step", "finish-step", "flag", "token_budget"), "marker"),
 }
-"""What each type of part is, for all formats; Gemini and Bedrock name the type by the key that holds the part."""
+"""The table of part types, for all formats; Gemini and Bedrock name the type by the key that holds the part."""
 
 _PATTERNS: Sequence[tuple[re.Pattern[str], Kind]] = (
     (re.compile(r".*(_tool_result|_call_output|_result)"), "result"),
@@ -356,7 +356,7 @@ _KIND_OF_MEDIA = re.compile(r"image|audio|video|document|photo|voice")
 
 @dataclass(frozen=True)
 class _Piece:
-    """What a part comes to: text that is said, a text with a label of its own, or a picture or file."""
+    """The reading of a part: text that is said, a text with a label of its own, or a picture or file."""
 
     kind: Literal["said", "other", "media"]
     text: str

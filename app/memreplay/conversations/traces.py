@@ -133,13 +133,13 @@ class _Said:
 
 @dataclass
 class _Strand:
-    """What is said along one path of the tree: the messages from where it leaves its parent."""
+    """A path of the tree: the messages from where it leaves its parent."""
 
     number: int
     said: list[_Said]
     parent: _Strand | None = None
     fork: int = 0
-    """How many messages of the parent's path stand before it."""
+    """Number of messages of the parent's path before it."""
     calls: list[int] = field(default_factory=list)
     children: list[_Strand] = field(default_factory=list)
 
@@ -459,7 +459,7 @@ def _is_within(keys: Sequence[_Key], others: Sequence[_Key]) -> bool:
 
 @dataclass
 class _Match:
-    """How what a call says lies on a path. Positions are those of the last messages that both have."""
+    """The alignment of a call with a path. Positions are those of the last messages that both have."""
 
     last_known: int = -1
     last_given: int = -1
@@ -479,7 +479,7 @@ class _Match:
 
     @property
     def rest_is_unseen_answer(self) -> bool:
-        """Whether the rest of the path is answers that calls without any answers do not repeat."""
+        """Return whether the rest of the path is answers that calls without any answers do not repeat."""
         return self.given_says_no_answer and not self.rest_asks
 
 

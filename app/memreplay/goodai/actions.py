@@ -1,4 +1,4 @@
-"""What a test asks of the scheduler, and the steps of a run of tests, which the scheduler yields.
+"""Actions that a test asks of the scheduler, and the steps of a run of tests, which the scheduler yields.
 
 Of the steps only :class:`Say` expects an answer: the agent's reply. All times are of the simulated clock.
 ``test_id`` is None if a step belongs to no test.

@@ -89,7 +89,7 @@ class BenchmarkModel(Protocol):
 
 @dataclass(frozen=True)
 class AgentPlan:
-    """How to play a run of tests: its tests and schedule, the most hits of memory, and the judge.
+    """The plan of a run of tests: its tests and schedule, the most hits of memory, and the judge.
 
     ``benchmark`` creates the tests, possibly with a model, so it is called in a thread. Without a ``judge``, tests
     that need one are not graded.
