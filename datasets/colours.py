@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.goodai.interface import DatasetInterface, TestExample
 
 COLOURS = (
     "Amber", "Black", "Coral", "Crimson", "Gold", "Indigo", "Ivory", "Lavender",

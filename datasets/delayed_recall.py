@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from memreplay.dataset_interfaces.gpt_generated import GPTGenerated
-from memreplay.dataset_interfaces.interface import TestExample
+from memreplay.goodai.gpt_generated import GPTGenerated
+from memreplay.goodai.interface import TestExample
 
 OPENING = "Here are some facts of a world that somebody has made up:\n\n"
 INTRODUCTIONS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample, WaitCreator
+from memreplay.goodai.interface import DatasetInterface, TestExample, WaitCreator
 
 JOKES = (
     "I bought a book on patience, but I could not wait to finish it.",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-from memreplay.dataset_interfaces.interface import (
+from memreplay.goodai.interface import (
     DatasetInterface,
     LLMContext,
     TestExample,

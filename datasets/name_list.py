@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample, sanitize_and_parse_json
+from memreplay.goodai.interface import DatasetInterface, TestExample, sanitize_and_parse_json
 
 NAMES = (
     "Adele", "Boris", "Camila", "Dmitri", "Elif", "Farid", "Greta", "Hugo", "Ingrid", "Jonas", "Katya",

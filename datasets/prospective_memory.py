@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.dataset_interfaces.evaluation import standardise
-from memreplay.dataset_interfaces.interface import CallBackTestExample, DatasetInterface, RunView, TestExample
+from memreplay.goodai.evaluation import standardise
+from memreplay.goodai.interface import CallBackTestExample, DatasetInterface, RunView, TestExample
 
 SAYINGS = (
     ("A lamp that is lit for one guest gives light to all.", "Odalys Brandt"),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from memreplay.dataset_interfaces.interface import (
+from memreplay.goodai.interface import (
     DynamicDataset,
     DynamicExample,
     SendMessageAction,

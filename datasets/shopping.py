@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample, sanitize_and_parse_json
+from memreplay.goodai.interface import DatasetInterface, TestExample, sanitize_and_parse_json
 
 ITEMS = (
     "Apple", "Banana", "Cucumber", "Flour", "Honey", "Lentils", "Mustard",

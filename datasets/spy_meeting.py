@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.goodai.interface import DatasetInterface, TestExample
 
 SENDERS = (
     "Mr. Alder", "Dr. Brisk", "Captain Crane", "Ms. Dove", "Professor Elm",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from memreplay.dataset_interfaces.evaluation import rouge_l
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.goodai.evaluation import rouge_l
+from memreplay.goodai.interface import DatasetInterface, TestExample
 
 HABITS = (
     ("mention that it is raining", "The boots are by the door", "It is raining again outside."),

@@ -32,6 +32,10 @@ class StoreUnavailableError(BackendError):
     """A Redis or Qdrant server does not answer, or refuses access."""
 
 
+class StoreLostError(BackendError):
+    """A store does not hold what was written to it: it was evicted, flushed, dropped or overwritten."""
+
+
 class StoreAddressError(BackendError):
     """An invalid Redis or Qdrant address. The message does not repeat it, since it may hold a password."""
 

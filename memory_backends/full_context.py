@@ -99,7 +99,6 @@ class FullContextBackend(MemoryBackend):
         self._ledgers: dict[TokenCounter, _Ledger] = {}
         self._observed: set[str] = set()
         self._text = ""
-        self._end = 0
         self._session: int | None = None
         self._turns_cut = 0
         self._tokens_cut = 0
@@ -115,7 +114,6 @@ class FullContextBackend(MemoryBackend):
         self._stretches = []
         self._ledgers = {}
         self._observed = set()
-        self._end = 0
         self._session = None
         self._turns_cut = self._tokens_cut = 0
         with self.trace.caused_by("open", ACTOR):
@@ -148,7 +146,6 @@ class FullContextBackend(MemoryBackend):
             end = start + len(line.encode())
             self._stretches.append(_Stretch(message.turn_id, start, end, heading, opens))
             start, opens = end, False
-        self._end = start
 
     def set_token_counter(self, count_tokens: TokenCounter) -> None:
         self._count_tokens = count_tokens
@@ -174,8 +171,6 @@ class FullContextBackend(MemoryBackend):
         log = ((await self._memory.read_text(key)) or "").encode()
         if not self._stretches:
             return Recall()
-        if len(log) < self._end:
-            raise BackendError(f"The log at {key} is shorter than what was appended to it")
         ledger = self._ledgers.setdefault(self._count_tokens, _Ledger(self._count_tokens))
         ledger.apply(log, self._stretches)
         turns = [stretch.turn for stretch in self._stretches]

@@ -15,9 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import crc32
 
 from memory_backends.addresses import parse_address
-from memory_backends.base import BackendError, Namespace, StoreAddressError, StoreUnavailableError
+from memory_backends.base import (
+    BackendError,
+    Namespace,
+    StoreAddressError,
+    StoreLostError,
+    StoreUnavailableError,
+)
 from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, with_retry
 from memory_backends.stores.trace import (
     Change,
@@ -128,6 +135,13 @@ def is_conflict(error: Exception) -> bool:
     return isinstance(error, UnexpectedResponse) and error.status_code == 409
 
 
+def is_missing(error: BaseException | None) -> bool:
+    """Return whether a collection does not exist."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    return isinstance(error, UnexpectedResponse) and error.status_code == 404
+
+
 def _may_pass(error: BaseException) -> bool:
     """Return whether the same command could succeed a moment later."""
     from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
@@ -199,9 +213,13 @@ SMALL = 500
 
 
 class KnowledgeStore:
-    """The Qdrant store of one backend, for one namespace. All but ``dump`` and ``vectors`` is traced.
+    """The Qdrant store of one backend, for one namespace. All but ``dump``, ``vectors`` and ``check`` is traced.
 
-    Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
+    It keeps a ledger of the points that it wrote, in this process alone: their ids and, of a server's, a checksum
+    of their payloads. Whatever is read is compared with it.
+
+    Every method may raise :class:`StoreUnavailableError` or :class:`StoreLostError`; the failed command is in the
+    trace with its error.
     Vectors are compared by cosine. Traced payloads are without the tenant.
     """
 
@@ -213,8 +231,15 @@ class KnowledgeStore:
         self._tenant = namespace.path if connection.is_shared else None
         self._dimension = dimension
         self._client: QdrantClient | None = None
-        self._ids: dict[str, dict[str, None]] = {}
+        self._ledger: dict[str, dict[str, int]] = {}
         self._lock = asyncio.Lock()
+        trace.stores[QDRANT] = self
+
+    async def check(self) -> None:
+        """Count the points of each collection. Nothing can be lost in this process."""
+        if self._client is not None and self._connection.is_shared:
+            for collection in self._ledger:
+                await self._check_count(collection)
 
     async def open_collection(self, name: str) -> None:
         """Create the collection where it is missing; remove what an earlier attempt left under this namespace."""
@@ -222,10 +247,10 @@ class KnowledgeStore:
             self._client = await asyncio.to_thread(self._connection.client)
         with self._noted_failure("create_collection", name):
             await self._sweep(lambda client: self._create(client, name))
-        left = await self.dump(name)
-        if left:
-            await self.remove(name, list(left))
-        self._ids[name] = {}
+        self._ledger.pop(name, None)
+        left = await self._held(name)
+        self._ledger[name] = dict.fromkeys(left, 0)
+        await self.remove(name, list(left))
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Write points; an existing one with the same id is replaced, payload and vector."""
@@ -237,11 +262,11 @@ class KnowledgeStore:
             PointStruct(id=point.id, vector=point.vector.tolist(), payload=self._stored(point.payload))
             for point in points
         ]
-        known = self._ids[collection]
+        known = self._ledger[collection]
         with self._noted_failure("upsert", collection) as elapsed:
             before = await self._payloads(collection, [point.id for point in points if point.id in known])
             await self._touch(lambda client: client.upsert(collection, points=structs))
-        known.update(dict.fromkeys(point.id for point in points))
+        known.update({point.id: self._checksum(point.payload) for point in points})
         written = [
             StoredPoint(id=point.id, payload=dict(point.payload), replaced=before.get(point.id)) for point in points
         ]
@@ -271,6 +296,9 @@ class KnowledgeStore:
                     query_filter=self._condition(where),
                 )
             )
+            self._compare(collection, {str(point.id): _given(point.payload) for point in answer.points})
+            if where is None and len(answer.points) < min(limit, len(self._ledger[collection])):
+                await self._check_count(collection)
         cosines = _cosines(vector, [point.vector for point in answer.points])
         found = [
             ScoredPoint(id=str(point.id), score=score, payload=_given(point.payload))
@@ -278,7 +306,7 @@ class KnowledgeStore:
         ]
         found.sort(key=lambda point: point.score, reverse=True)
         ranked = tuple(FoundPoint(id=f.id, rank=rank, score=f.score) for rank, f in enumerate(found, start=1))
-        change = SearchChange(query=query, limit=limit, found=ranked, stored=len(self._ids[collection]))
+        change = SearchChange(query=query, limit=limit, found=ranked, stored=len(self._ledger[collection]))
         self._note("query_points", collection, change, elapsed())
         return found
 
@@ -304,11 +332,12 @@ class KnowledgeStore:
                 raise BackendError(f"Point {id} of {collection} cannot be changed: it does not exist")
             await self._touch(lambda client: client.set_payload(collection, payload=dict(fields), points=[id]))
         changed = StoredPoint(id=id, payload={**before, **fields}, replaced=before)
+        self._ledger[collection][id] = self._checksum(changed.payload)
         self._note("set_payload", collection, UpsertChange(points=(changed,)), elapsed())
 
     async def remove(self, collection: str, ids: Sequence[str]) -> None:
         """Remove points. Only those that existed are recorded."""
-        known = self._ids.get(collection, {})
+        known = self._ledger.get(collection, {})
         present = [id_ for id_ in ids if id_ in known]
         if not present:
             return
@@ -322,10 +351,18 @@ class KnowledgeStore:
         """Return every point of this namespace, id to payload, in the order in which they were first written.
         Untraced.
         """
+        payloads = await self._held(collection)
+        known = self._ledger.get(collection)
+        if known is None:
+            return payloads
+        self._compare(collection, payloads)
+        if len(payloads) < len(known):
+            raise StoreLostError(self._lost(collection, len(payloads)))
+        return {id_: payloads[id_] for id_ in known}
+
+    async def _held(self, collection: str) -> dict[str, dict[str, Any]]:
         records = await self._sweep(lambda client: self._scroll(client, collection, with_vectors=False))
-        payloads = {str(record.id): _given(record.payload) for record in records}
-        known = self._ids.setdefault(collection, dict.fromkeys(payloads))
-        return {id_: payloads.pop(id_) for id_ in known if id_ in payloads} | payloads
+        return {str(record.id): _given(record.payload) for record in records}
 
     async def vectors(self, collection: str) -> tuple[list[str], NDArray[np.float32]]:
         """Return ids and vectors, of unit length, shape ``(n, dimension)``, of this namespace's points.
@@ -389,7 +426,41 @@ class KnowledgeStore:
         if not ids:
             return {}
         records = await self._touch(lambda client: client.retrieve(collection, ids=list(ids), with_payload=True))
-        return {str(record.id): _given(record.payload) for record in records}
+        payloads = {str(record.id): _given(record.payload) for record in records}
+        known = self._ledger.get(collection, {})
+        self._compare(collection, {id_: payload for id_, payload in payloads.items() if id_ in known})
+        if any(id_ in known and id_ not in payloads for id_ in ids):
+            await self._check_count(collection)
+            raise StoreLostError(self._lost(collection, len(known) - 1))
+        return payloads
+
+    def _checksum(self, payload: Mapping[str, Any]) -> int:
+        """Return a checksum of a payload as JSON. In this process nobody else writes, and none is needed."""
+        return crc32(json.dumps(payload, sort_keys=True).encode()) if self._connection.is_shared else 0
+
+    def _compare(self, collection: str, payloads: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raise :class:`StoreLostError` if a point is not one that was written, or not as it was written."""
+        known = self._ledger.get(collection, {})
+        for id_, payload in payloads.items():
+            if id_ not in known or known[id_] != self._checksum(payload):
+                raise StoreLostError(
+                    f"Qdrant at {self._connection.description} holds a point of {collection} that is not as it was"
+                    " written (another program writes there)"
+                )
+
+    async def _check_count(self, collection: str) -> None:
+        """Raise :class:`StoreLostError` unless the collection holds as many of our points as were written."""
+        condition, known = self._condition(None), self._ledger[collection]
+        answer = await self._sweep(lambda client: client.count(collection, count_filter=condition, exact=True))
+        if answer.count != len(known):
+            raise StoreLostError(self._lost(collection, answer.count))
+
+    def _lost(self, collection: str, found: int) -> str:
+        where, written = f"Qdrant at {self._connection.description}", len(self._ledger[collection])
+        if found > written:
+            return f"{where} holds {found - written:,} points of {collection} that were not written here"
+        why = "deleted, dropped or restarted empty"
+        return f"{where} lost {written - found:,} of {written:,} points of {collection} ({why})"
 
     def _stored(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         return dict(payload) if self._tenant is None else {**payload, TENANT: self._tenant}
@@ -418,9 +489,21 @@ class KnowledgeStore:
         """
         async with self._lock:
             client = self._opened()
-            if not self._connection.is_shared and sum(map(len, self._ids.values())) < SMALL:
+            if not self._connection.is_shared and sum(map(len, self._ledger.values())) < SMALL:
                 return call(client)
-            return await self._connection.run(lambda: asyncio.to_thread(call, client))
+            try:
+                return await self._connection.run(lambda: asyncio.to_thread(call, client))
+            except StoreUnavailableError as error:
+                if self._ledger and is_missing(error.__cause__):
+                    raise StoreLostError(self._dropped()) from error
+                raise
+
+    def _dropped(self) -> str:
+        points = sum(map(len, self._ledger.values()))
+        return (
+            f"Qdrant at {self._connection.description} lost a collection of {', '.join(self._ledger)}, which had"
+            f" {points:,} points (dropped, or restarted empty)"
+        )
 
     def _opened(self) -> QdrantClient:
         if self._client is None:

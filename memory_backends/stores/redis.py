@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property, partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from zlib import crc32
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
 from memory_backends.addresses import parse_address
-from memory_backends.base import BackendError, StoreAddressError, StoreUnavailableError
+from memory_backends.base import BackendError, StoreAddressError, StoreLostError, StoreUnavailableError
 from memory_backends.records import Record
 from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, respecting_cancellation, with_retry
 from memory_backends.stores.trace import (
@@ -93,9 +94,14 @@ class RedisConnection:
             raise StoreAddressError(f"The Redis address cannot be read: {error}; {expected}") from error
         return cls(lambda: client, description, attempts)
 
+    @property
+    def is_shared(self) -> bool:
+        """Return whether this is a server, which others may use too."""
+        return self._connect is not _embedded_client
+
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers and accepts our credentials."""
-        if self._connect is _embedded_client:
+        if not self.is_shared:
             return
         attempts = min(self._attempts, ATTEMPTS_TO_REACH)
         await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
@@ -188,32 +194,71 @@ FIRST_WAIT, LONGEST_WAIT = 0.001, 0.1
 """Upper bounds of the wait in seconds, after the first lost attempt and after any."""
 
 
+class _Written(NamedTuple):
+    """The length in bytes and the checksum of a value; both are 0 for none."""
+
+    length: int = 0
+    checksum: int = 0
+
+    @classmethod
+    def of(cls, raw: bytes | None) -> _Written:
+        return cls(len(raw), crc32(raw)) if raw else cls()
+
+    def followed_by(self, added: bytes) -> _Written:
+        return _Written(self.length + len(added), crc32(added, self.checksum))
+
+
 class OperatingMemory:
-    """The Redis store of one backend. Every method except ``peek*`` is recorded in the trace.
+    """The Redis store of one backend. Every method except ``peek*`` and ``check`` is recorded in the trace.
 
     After a dropped connection it retries, within bounds, and no write is lost or done twice; only a published
     message may arrive twice. One object writes a key at a time.
 
-    Every method may raise :class:`StoreUnavailableError`; the failed command is in the trace with its error.
+    It keeps a ledger of what it wrote, in this process alone, and compares it at every read and write. With
+    ``others_write`` a value may be another writer's, but must exist.
+
+    Every method may raise :class:`StoreUnavailableError` or :class:`StoreLostError`; the failed command is in the
+    trace with its error.
     """
 
-    def __init__(self, connection: RedisConnection, trace: MemoryTrace) -> None:
+    def __init__(self, connection: RedisConnection, trace: MemoryTrace, *, others_write: bool = False) -> None:
         self._connection = connection
         self._client: Any = connection.client  # redis-py's own types differ from one release to the next
         self._trace = trace
         self._writes: Counter[str] = Counter()
         self._last_written: dict[str, bytes] = {}
-        self._lengths: dict[str, int] = {}
+        self._ledger: dict[str, _Written] = {}
+        self._others_write = others_write
+        trace.stores[REDIS] = self
+
+    async def check(self) -> None:
+        """Compare every value with what was written, in one round trip. Nothing can be lost in this process."""
+        keys = [key for key, written in self._ledger.items() if written.length]
+        if not keys or not self._connection.is_shared:
+            return
+
+        async def values() -> list[bytes | None]:
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for key in keys:
+                    pipeline.get(key)
+                # One key of another type must not hide what the others hold.
+                return [raw if isinstance(raw, bytes) else None for raw in await pipeline.execute(False)]
+
+        for key, raw in zip(keys, await self._connection.read(values), strict=True):
+            if problem := self._problem(key, raw):
+                raise StoreLostError(problem)
 
     async def read_text(self, key: str) -> str | None:
         """Return the text at ``key``."""
         raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
+        self._compare("GET", key, raw, ms)
         self._note("GET", key, _read(raw), ms)
         return None if raw is None else _text(raw)
 
     async def read_state(self, key: str, kind: type[State]) -> State | None:
         """Return the state at ``key``; None if there is none, or if the value is not a ``kind``."""
         raw, ms = await self._timed("GET", key, lambda: self._client.get(key))
+        self._compare("GET", key, raw, ms)
         state, error = None, None
         if raw is not None:
             try:
@@ -232,6 +277,7 @@ class OperatingMemory:
             return self._last_written.get(key) if old == text.encode() else old
 
         old, ms = await self._timed("SET", key, lambda: self._client.set(key, text, get=True), again)
+        self._compare("SET", key, old, ms)
         self._note("SET", key, self._change_of_state(key, old, text), ms)
 
     async def compare_and_set_state(self, key: str, expected: Record | None, new: Record) -> bool:
@@ -262,6 +308,7 @@ class OperatingMemory:
             return await exchange()
 
         (done, old), ms = await self._timed("SET", key, exchange, again)
+        self._compare("SET", key, old, ms)
         if done:
             self._note("SET", key, self._change_of_state(key, old, text), ms)
         else:
@@ -288,24 +335,29 @@ class OperatingMemory:
         """Append to the text at ``key``, which begins empty; returns the offset of ``text``, in bytes of UTF-8."""
 
         async def first() -> int:
-            if key not in self._lengths:
-                self._lengths[key] = int(await self._client.strlen(key))
+            if key not in self._ledger:
+                self._ledger[key] = _Written.of(await self._client.get(key))
             return int(await self._client.append(key, text))
 
         async def again() -> int:
-            before, added = self._lengths.get(key), text.encode()
+            before, added = self._ledger.get(key), text.encode()
             length = int(await self._client.strlen(key))
-            if before is None or length == before:
+            if before is None or length == before.length:
                 return await first()
-            if length == before + len(added) and await self._client.getrange(key, before, -1) == added:
+            if length == before.length + len(added) and added == await self._client.getrange(
+                key, before.length, -1
+            ):
                 return length
-            raise BackendError(f"The text at {key} changed after the connection dropped")
+            raise StoreLostError(self._lost(key, before.length, length))
 
         length, ms = await self._timed("APPEND", key, first, again)
-        self._lengths[key] = int(length)
-        offset = int(length) - len(text.encode())
-        self._note("APPEND", key, AppendChange(offset=offset, text=text), ms)
-        return offset
+        before, added = self._ledger[key], text.encode()
+        if length != before.length + len(added):
+            self._fail("APPEND", key, self._lost(key, before.length, length - len(added)), ms)
+        self._ledger[key] = before.followed_by(added)
+        self._last_written.pop(key, None)
+        self._note("APPEND", key, AppendChange(offset=before.length, text=text), ms)
+        return before.length
 
     async def publish(self, channel: str, message: Mapping[str, Any]) -> None:
         """Send ``message`` as JSON to the subscribers of a channel."""
@@ -318,13 +370,15 @@ class OperatingMemory:
         set_, ms = await self._timed("EXPIRE", key, lambda: self._client.expire(key, seconds))
         if set_:
             self._note("EXPIRE", key, ExpireChange(seconds=seconds), ms)
+        elif self._ledger.get(key, _Written()).length:
+            self._compare("EXPIRE", key, None, ms)
 
     async def remove(self, *keys: str) -> int:
         """Remove keys; returns how many existed. Only these are recorded."""
         removed = 0
         for key in keys:
             count, ms = await self._timed("DEL", key, partial(self._client.delete, key))
-            self._lengths[key] = 0
+            self._ledger[key] = _Written()
             if count:
                 self._note("DEL", key, RemoveChange(count=count), ms)
                 self._writes.pop(key, None)
@@ -334,7 +388,7 @@ class OperatingMemory:
 
     async def peek(self, key: str) -> Any | None:
         """Return the value of ``key``, untraced: parsed if it is a JSON object, else text."""
-        raw = await self._connection.read(lambda: self._client.get(key))
+        raw = await self._peeked(key)
         if raw is None:
             return None
         parsed = _parsed(raw)
@@ -342,8 +396,38 @@ class OperatingMemory:
 
     async def peek_text(self, key: str) -> str | None:
         """Return the text at ``key``, untraced and never parsed: a log may look like JSON."""
-        raw = await self._connection.read(lambda: self._client.get(key))
+        raw = await self._peeked(key)
         return None if raw is None else _text(raw)
+
+    async def _peeked(self, key: str) -> bytes | None:
+        raw: bytes | None = await self._connection.read(lambda: self._client.get(key))
+        if problem := self._problem(key, raw):
+            raise StoreLostError(problem)
+        return raw
+
+    def _compare(self, command: str, key: str, raw: bytes | None, ms: float) -> None:
+        """Raise, and record, that the value at ``key`` is not what was written, if it is not."""
+        if problem := self._problem(key, raw):
+            self._fail(command, key, problem, ms)
+
+    def _fail(self, command: str, key: str, problem: str, ms: float) -> NoReturn:
+        self._note(command, key, None, ms, problem)
+        raise StoreLostError(problem)
+
+    def _problem(self, key: str, raw: bytes | None) -> str | None:
+        """Return how the value at ``key`` differs from what was written, if anything is known of it."""
+        written = self._ledger.get(key)
+        if written is None or (self._others_write and (raw is not None or not written.length)):
+            return None
+        found = _Written.of(raw)
+        return None if found == written else self._lost(key, written.length, found.length)
+
+    def _lost(self, key: str, written: int, found: int) -> str:
+        where = f"Redis at {self._connection.description}"
+        if found < written:
+            why = "evicted, flushed or written by another program"
+            return f"{where} lost {written - found:,} of {written:,} bytes of {key} ({why})"
+        return f"{where} holds another value of {key} than was written to it (another program writes there)"
 
     async def _timed(
         self,
@@ -361,7 +445,12 @@ class OperatingMemory:
             work = self._connection.write(call, again) if again else self._connection.read(call)
             answer = await work
         except BackendError as error:
-            self._note(command, key, None, (perf_counter() - started) * 1000, str(error))
+            ms = (perf_counter() - started) * 1000
+            if key in self._ledger and _is_of_another_type(error):
+                self._fail(command, key, self._lost(key, self._ledger[key].length, 0), ms)
+            self._note(command, key, None, ms, str(error))
+            if again is not None and isinstance(error, StoreUnavailableError):
+                self._ledger.pop(key, None)  # nobody knows whether it was written
             raise
         return answer, (perf_counter() - started) * 1000
 
@@ -377,6 +466,7 @@ class OperatingMemory:
         self._writes[key] += 1
         foreign = old != self._last_written.get(key)
         self._last_written[key] = text.encode()
+        self._ledger[key] = _Written.of(self._last_written[key])
         new = json.loads(text)
         before = None if old is None else _parsed(old)
         steps = patch_between(before, new) if isinstance(before, dict) else None
@@ -384,6 +474,11 @@ class OperatingMemory:
             return WriteChange(value=new)
         whole = foreign or self._writes[key] % KEYFRAME_EVERY == 0
         return PatchChange(steps=steps, keyframe=new if whole else None)
+
+
+def _is_of_another_type(error: BaseException) -> bool:
+    """Return whether a key holds another type of value than a text: somebody else wrote it."""
+    return "WRONGTYPE" in str(error)
 
 
 def _json(state: Record) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import jsonpatch
 from pydantic import BaseModel, ConfigDict, Field
@@ -240,10 +240,26 @@ class Cause(Frozen):
 _cause: ContextVar[Cause | None] = ContextVar("memreplay_cause", default=None)
 
 
+class CheckedStore(Protocol):
+    """A store that knows what was written to it."""
+
+    async def check(self) -> None:
+        """Compare what the store holds with what was written to it.
+
+        Raises:
+            StoreLostError: something is missing, or is not what was written.
+        """
+        ...
+
+
 class MemoryTrace:
-    """The record of what the stores of one backend did, until the engine takes it."""
+    """The record of what the stores of one backend did, until the engine takes it.
+
+    ``stores`` are those that can be checked, by label; a store adds itself, and replaces an earlier one.
+    """
 
     def __init__(self) -> None:
+        self.stores: dict[str, CheckedStore] = {}
         self._entries: list[TraceEntry] = []
         self._latest = Cause(phase="open", actor="backend")
 

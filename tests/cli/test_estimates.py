@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.batch import estimate as estimate_module
 from memreplay.recording.reader import Recording
+from memreplay.runtime import counting as counting_module
 from memreplay.runtime.reasking import OneAnswer, can_be_asked_again, cost_of_call
 from memreplay.runtime.recorded import settings_of_run
 from memreplay.settings import read_settings
@@ -223,7 +223,7 @@ def test_a_slow_estimate_says_how_far_it_is_and_a_quick_one_says_nothing(
 ) -> None:
     command = ("--batch", "--dataset", "identity-01", "--backend", "rag", *MODEL, "--estimate")
     assert run_cli(*command).err == ""
-    monkeypatch.setattr(estimate_module, "SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(counting_module, "SECONDS_BETWEEN_LINES", 0.0)
     slow = run_cli(*command)
     assert "estimating: conversation 1 of 1, turn 2 of 18" in slow.err
     assert "estimating: conversation 1 of 1, question 10 of 10" in slow.err and "\r" not in slow.err

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from memreplay.conversations.json_files import read_array
-from memreplay.dataset_interfaces.loading import load_dataset_class
 from memreplay.errors import DatasetError, UsageError
+from memreplay.goodai.sources import load_dataset_class
 from tests.cli.conftest import RunCli
 
 DEEP = 100_000

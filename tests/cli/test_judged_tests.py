@@ -13,7 +13,7 @@ from tests.stubs.tests_to_run import python_dataset
 WRITTEN = """
 from dataclasses import dataclass
 
-from memreplay.dataset_interfaces.gpt_generated import GPTGenerated
+from memreplay.goodai.gpt_generated import GPTGenerated
 
 
 @dataclass

@@ -22,7 +22,7 @@ pytest.importorskip("hatchling")
 
 MEMORY = "from memory_backends.examples.notebook import NotebookMemory\n\nclass Mine(NotebookMemory):\n    pass\n"
 DATASET = """
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.goodai.interface import DatasetInterface, TestExample
 
 
 class Drawers(DatasetInterface):

@@ -42,7 +42,10 @@ async def fill(workspace: SharedWorkspace, side: str) -> None:
 async def test_of_two_connections_that_write_at_once_no_update_is_lost(server_url: str, plain_redis: Redis) -> None:
     left, right = RedisConnection.to(server_url), RedisConnection.to(server_url)
     traces = MemoryTrace(), MemoryTrace()
-    memories = MeetingMemory(left, traces[0]), MeetingMemory(right, traces[1])
+    memories = (
+        MeetingMemory(left, traces[0], others_write=True),
+        MeetingMemory(right, traces[1], others_write=True),
+    )
     one, other = map(writer, memories)
     await one.create()
     memories[0].meeting = memories[1].meeting = asyncio.Barrier(2)

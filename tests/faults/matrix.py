@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from tests.faults.provider import PROVIDER_FAULTS
 from tests.faults.test_hostile_recordings import OVERSIZED, PREPARED
 from tests.faults.test_keys import KEYS, SIZES
+from tests.faults.test_lost_stores import FAULTS, MOMENTS
 from tests.faults.test_recordings import CONTRADICTIONS, FORMATS, LOGS
 from tests.faults.test_secrets import SECRETS
 from tests.faults.test_served import REQUESTS
@@ -63,6 +64,14 @@ MATRIX: Final = (
         " agents that are none, a cache folder that cannot be written",
         "exit 4 and a sentence; an error with its reason; a warning",
         "test_stores.py",
+    ),
+    Row(
+        "store that loses something",
+        f"{len(FAULTS)} faults of a Redis and of a Qdrant server (flushed, evicted, erased, dropped, halved,"
+        f" overwritten, restarted) at {len(MOMENTS)} moments of a run, once and for good",
+        "filled again, and rows equal to an undisturbed run's; errors that name the store if it is lost again,"
+        " exit 3, and equal once retried; no other row",
+        "test_lost_stores.py",
     ),
     Row(
         "terminal, signal",

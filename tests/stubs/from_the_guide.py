@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from memreplay.dataset_interfaces.interface import (
+from memreplay.goodai.interface import (
     DatasetInterface,
     DynamicDataset,
     DynamicExample,

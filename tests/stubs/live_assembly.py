@@ -113,7 +113,7 @@ class StubAssembly:
 
         return Probe(conversation, make, self.answerer, ReplayPlan(run_id="side", models=self.models), told)
 
-    def start_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
+    def session_for(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> ReplaySession:
         self.backends = self._memories(conversation, self.backend_names)
         recorder = RunRecorder.start(self.recording_path, self.settings.public(), [conversation.dataset], "fixed")
         recorder.add_conversation(conversation)

@@ -84,6 +84,11 @@ def _delete(client: QdrantClient, name: str, body: Any) -> Any:
     return _DONE
 
 
+def _count(client: QdrantClient, name: str, body: Any) -> Any:
+    request = models.CountRequest(**body)
+    return client.count(name, count_filter=request.filter, exact=bool(request.exact))
+
+
 _DONE = {"operation_id": 1, "status": "completed"}
 
 _CALLS: dict[tuple[str, str], Callable[[QdrantClient, str, Any], Any]] = {
@@ -97,6 +102,7 @@ _CALLS: dict[tuple[str, str], Callable[[QdrantClient, str, Any], Any]] = {
     ("POST", "points/scroll"): _scroll,
     ("POST", "points/payload"): _set_payload,
     ("POST", "points/delete"): _delete,
+    ("POST", "points/count"): _count,
 }
 
 
@@ -121,10 +127,19 @@ def _handler(stub: QdrantServerStub, lock: threading.Lock) -> type[BaseHTTPReque
                 elif stub.api_key is not None and self.headers.get("api-key") != stub.api_key:
                     self._reply(401, {"status": {"error": "Must provide an API key"}})
                 else:
-                    result = _jsonable(stub.answer(self.command, path, body))
-                    self._reply(200, {"result": result, "status": "ok", "time": 0.001})
+                    self._answer(path, body)
 
         do_GET = do_PUT = do_POST = do_DELETE = _serve
+
+        def _answer(self, path: str, body: Any) -> None:
+            try:
+                result = _jsonable(stub.answer(self.command, path, body))
+            except ValueError as error:
+                if "not found" not in str(error):
+                    raise
+                self._reply(404, {"status": {"error": f"Not found: {error}"}})
+            else:
+                self._reply(200, {"result": result, "status": "ok", "time": 0.001})
 
         def _reply(self, status: int, body: Any) -> None:
             raw = json.dumps(body).encode()

@@ -22,7 +22,7 @@ datasets:
 JUDGED = """
 from dataclasses import dataclass
 
-from memreplay.dataset_interfaces.interface import DatasetInterface, TestExample
+from memreplay.goodai.interface import DatasetInterface, TestExample
 
 EXECUTED = True
 open(__file__ + ".executed", "w").close()

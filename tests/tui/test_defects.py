@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from memreplay.conversations.models import Conversation, Session, Turn
-from memreplay.recording.goodai_import import import_goodai_run
+from memreplay.goodai.importing import import_goodai_run
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen

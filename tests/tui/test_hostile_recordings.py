@@ -15,7 +15,9 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
-from memreplay.runtime.run_with_tests import RunWithTests, ShownTests
+from memreplay.goodai.run import ShownTests
+from memreplay.runtime.recorded import continued
+from memreplay.runtime.run import Run
 from memreplay.settings import Settings
 from memreplay.trust import Consent
 from memreplay.tui.launch import Launch
@@ -46,10 +48,10 @@ def hostile(tmp_path: Path, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     shown = ShownTests(Settings())
 
-    def resume(recording: Path, settings: Mapping[str, Any], consent: Consent) -> RunWithTests:
-        return shown.resume(recording, settings, consent)
+    def resume(recording: Path, settings: Mapping[str, Any], consent: Consent) -> Run:
+        return continued(recording, settings, Settings(), consent)
 
-    def assemble(backends: Sequence[str], model: str) -> RunWithTests:
+    def assemble(backends: Sequence[str], model: str) -> Run:
         return shown.assemble(backends, model, tmp_path / "live.sqlite3")
 
     yield replace(launch, recording=path, recordings=lambda: [path], resume=resume, assemble=assemble)

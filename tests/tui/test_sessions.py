@@ -16,7 +16,8 @@ from textual.widgets import OptionList
 
 from memreplay.recording.overview import overview_of
 from memreplay.recording.reader import Recording
-from memreplay.runtime.run_with_tests import RunWithTests, ShownTests
+from memreplay.runtime.recorded import continued
+from memreplay.runtime.run import Run
 from memreplay.settings import Settings, command_line
 from memreplay.trust import Consent
 from memreplay.tui.launch import Launch
@@ -32,7 +33,7 @@ MEMORIES = ("full_context", "closed_book")
 
 async def interrupted(path: Path, turns: int, asks: int = 0) -> Path:
     """A recording of a live run by the real engine that was left after some turns, or after some answers."""
-    run = RunWithTests(Settings(backend=MEMORIES), path)
+    run = Run(Settings(backend=MEMORIES), path)
     session = run.start_session(conversation())
     await session.open()
     for _ in range(turns):
@@ -49,8 +50,8 @@ def stopped(tmp_path: Path, launch: Launch) -> Launch:
     """Straight into a recording that was interrupted at turn 3 of 8."""
     path = asyncio.run(interrupted(tmp_path / "stopped.sqlite3", 3))
 
-    def resume(recording: Path, settings: Mapping[str, Any], consent: Consent) -> RunWithTests:
-        return ShownTests(Settings()).resume(recording, settings, consent)
+    def resume(recording: Path, settings: Mapping[str, Any], consent: Consent) -> Run:
+        return continued(recording, settings, Settings(), consent)
 
     return replace(launch, recording=path, recordings=lambda: [path], resume=resume)
 

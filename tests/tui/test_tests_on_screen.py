@@ -11,10 +11,10 @@ import pytest
 from textual.pilot import Pilot
 
 from memreplay.batch.recorded_run import RunPlan, run_recorded
-from memreplay.dataset_interfaces.sources import split_specs
-from memreplay.recording.goodai_import import import_goodai_run
-from memreplay.runtime.run_with_tests import ShownTests, listed_tests, start
-from memreplay.runtime.work import Work
+from memreplay.goodai.importing import import_goodai_run
+from memreplay.goodai.run import ShownTests, TestsRunner, listed_tests
+from memreplay.goodai.sources import split_specs
+from memreplay.runtime.run import start
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen
@@ -25,7 +25,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.panels.tests import TestsDocument, scores_view
 from tests.stubs.tests_to_run import small_definitions
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-from tests.unit.recording.test_goodai_import import LOG, event, result
+from tests.unit.goodai.test_importing import LOG, event, result
 
 
 @pytest.fixture
@@ -164,8 +164,8 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
 
 async def recorded_batch(path: Path, folder: Path) -> None:
     _, sources = split_specs([str(small_definitions(folder, ("Colours",)))])
-    run = start(read_settings(backend=("full_context", "closed_book")), path, Work(sources=sources))
-    assert await run_recorded(run, RunPlan())
+    run = start(read_settings(backend=("full_context", "closed_book")), path)
+    assert await run_recorded(run, RunPlan(), tests=TestsRunner(run, sources))
 
 
 async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Launch, tmp_path: Path) -> None:

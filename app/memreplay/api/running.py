@@ -26,8 +26,9 @@ from memreplay.batch.progress import BatchProgress, shown_progress
 from memreplay.batch.recorded_run import TERMINAL, Ending, RunPlan, Surroundings, run_recorded
 from memreplay.conversations.models import Conversation
 from memreplay.errors import EXIT_STOPPED, MemreplayError, UsageError
+from memreplay.goodai.sources import split_specs
 from memreplay.paths import new_recording_path
-from memreplay.runtime.run_with_tests import start
+from memreplay.runtime.run import start
 from memreplay.runtime.work import check_settings, work_of
 from memreplay.settings import Settings, read_settings
 
@@ -171,15 +172,22 @@ async def arun(
     plan = RunPlan(perceive, resume, retry_errors)
 
     async def do() -> tuple[Ending, str]:
+        named, sources = split_specs(str(each) for each in specs if not isinstance(each, Conversation))
         work = work_of(
             read,
-            [str(each) if isinstance(each, Path) else each for each in specs],
+            [*(each for each in specs if isinstance(each, Conversation)), *named],
+            has_tests=bool(sources),
             evidence=Path(evidence) if evidence is not None else None,
             answer_key=Path(answer_key) if answer_key is not None else None,
             warn=_LOG.warning,
         )
         run = start(read, path, work, warn=lambda sentence: around.say(f"warning: {sentence}"))
-        ending = await run_recorded(run, plan, around)
+        tests = None
+        if sources:
+            from memreplay.goodai.run import TestsRunner
+
+            tests = TestsRunner(run, sources, retry_errors=retry_errors)
+        ending = await run_recorded(run, plan, around, tests)
         return ending, run.run_id
 
     with BackgroundLoop() as loop:

@@ -1,15 +1,9 @@
-"""``--estimate``: a run whose models count their calls and ask nobody (see :mod:`memreplay.runtime.counting`).
-
-Tests are rehearsed with an agent that always gives the same short reply. The length of its prompts depends on that
-reply; the choice of prompts does only in dynamic tests and tests with callbacks. For each test only the first call
-to the judge is counted.
-"""
+"""``--estimate``: a run whose models count their calls and ask nobody (see :mod:`memreplay.runtime.counting`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from time import monotonic
 
 from rich import box
 from rich.table import Table
@@ -18,87 +12,31 @@ from rich.text import Text
 from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import works_elsewhere
 from memreplay.conversations.models import Conversation
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.dynamic import DynamicExample
-from memreplay.dataset_interfaces.sources import TestSource
 from memreplay.engine.answers import AnswerJudge, grade, is_for_a_judge
-from memreplay.engine.events import BackendFailed, ReplayEvent, TurnPlayed
+from memreplay.engine.events import ReplayEvent, TurnPlayed
 from memreplay.engine.play import EmbeddingAhead, play
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
 from memreplay.engine.session import Ask, ReplaySession
-from memreplay.errors import UsageError
-from memreplay.llm.counting import Estimate, Rows, not_asked
-from memreplay.llm.model import AnswerModel, AnswerRequest, Reply, TokenUsage
+from memreplay.llm.counting import Estimate
+from memreplay.llm.model import AnswerModel
 from memreplay.llm.tokens import token_counter
 from memreplay.numbers import UNKNOWN, dollars
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.changes import Change, Selection, WrongAnswers, changes_of
-from memreplay.runtime.counting import WRITER, Counting, unknown_reply
-from memreplay.runtime.models import Judge
+from memreplay.runtime.counting import Counting, Estimates, Failures, OccasionalLines, unknown_reply
 from memreplay.runtime.run import Run
-from memreplay.runtime.run_with_tests import RunWithTests, streams_of
-from memreplay.runtime.work import chosen_tests
 from memreplay.scoring.verdicts import INTERVENTIONS
-from memreplay.terminal import say
 from memreplay.timeline.timeline import Timeline
 
-SECONDS_BETWEEN_LINES = 10.0
 
-
-class OccasionalLines:
-    """Says on standard error how far an estimate is, every ten seconds; a quick one says nothing."""
-
-    def __init__(self) -> None:
-        self._last = monotonic()
-
-    def say(self, sentence: str) -> None:
-        """Say this if it is time for a line."""
-        if monotonic() - self._last >= SECONDS_BETWEEN_LINES:
-            self._last = monotonic()
-            say(f"estimating: {sentence}")
-
-
-@dataclass(frozen=True)
-class Estimates:
-    """The estimated calls and cost of a command, part by part, with the limits of the estimate in sentences."""
-
-    rows: Rows
-    notes: Sequence[str] = ()
-
-
-class _Failures:
-    """Why memories could not go on, by name: most likely for want of a real reply."""
-
-    def __init__(self) -> None:
-        self._why: dict[str, str] = {}
-
-    def note(self, event: ReplayEvent) -> None:
-        """Note the first failure of a memory."""
-        if isinstance(event, BackendFailed):
-            why = f"it failed at turn {event.turn} ({event.phase}): {event.error}"
-            self._why.setdefault(event.backend, why)
-
-    def marked(self, rows: Rows) -> list[str]:
-        """Mark the rows of these memories; one sentence for each memory."""
-        for (part, _), row in rows.items():
-            if part.removesuffix(WRITER) in self._why:
-                row.certainty = "cannot be estimated"
-        return [f"{name} cannot be estimated: {why}" for name, why in self._why.items()]
-
-
-async def estimate(run: RunWithTests, *, perceive: bool = False, why: bool = False) -> Estimates:
-    """Return what a run that ``estimates`` would take, either of conversations or of tests. It is over afterwards.
+async def estimate(run: Run, *, perceive: bool = False, why: bool = False) -> Estimates:
+    """Return what a run that ``estimates`` would take. It is over afterwards.
 
     With ``why``, as many calls more as if each answer that is not known to be right were wrong.
-
-    Raises:
-        UsageError: a model would have to write tests first, or a dataset's code fails.
     """
     assert run.counting is not None
     try:
-        if run.work.sources:
-            return await _estimate_tests(run, run.counting)
         return await _Estimating(run, run.counting, perceive=perceive, why=why).all()
     finally:
         await run.finish("interrupted")
@@ -110,7 +48,7 @@ class _Estimating:
     def __init__(self, run: Run, counting: Counting, *, perceive: bool, why: bool) -> None:
         self._run, self._counting, self._asking = run, counting, run.asking()
         self._perceive, self._why = perceive, why
-        self._lines, self._failures = OccasionalLines(), _Failures()
+        self._lines, self._failures = OccasionalLines(), Failures()
         backends = (*self._asking.backends, *self._asking.baselines)
         self._rows = {(name, each): Estimate() for name in backends for each in models_asked_of(name, run.models)}
         self._absent = [name for name in backends if is_agent(name) or works_elsewhere(name)]
@@ -246,60 +184,3 @@ def print_estimate(estimates: Estimates, counted: str = "questions") -> None:
         )
     for note in estimates.notes:
         print(printable(note))
-
-
-JUDGING = "(judge, at least)"
-"""The part of the judge of tests, in the place of a memory."""
-
-_SHORT_REPLY = "Thank you for telling me. I will keep it in mind, and come back to it whenever you want me to."
-
-
-def _short_reply(request: AnswerRequest, key: str) -> Reply:
-    return Reply(text=_SHORT_REPLY, usage=TokenUsage(completion=token_counter(request.model)(_SHORT_REPLY)))
-
-
-async def _estimate_tests(run: RunWithTests, counting: Counting) -> Estimates:
-    """Return what tests would take, their judge included."""
-    sources = run.work.sources
-    settings = run.settings
-    agent, judging = counting.model(_short_reply), counting.model(not_asked)
-    judge = Judge(settings.judge, judging, settings.api_base) if settings.judge else None
-    made = chosen_tests([await _create_tests(run, source) for source in sources], settings)
-    rows: Rows = {}
-    lines, failures = OccasionalLines(), _Failures()
-    for source, benchmark in zip(sources, made, strict=True):
-        for stream in streams_of(source, benchmark, settings) if benchmark.tests else []:
-            agent.row = rows.setdefault((stream.backend, stream.model), Estimate())
-            agent.row.asked += len(stream.test_ids or ()) if stream.repeat == 0 else 0
-            session = run.rehearsal_of_tests(stream, agent, judge, failures.note)
-            await session.open()
-            while await session.step():
-                lines.say(f"{stream.conversation.id}, turn {session.position}")
-            await session.close("resolved")
-    if judge is not None:
-        judging.row.asked = sum(len(benchmark.tests) for benchmark in made)
-        judging.row.certainty = "about"
-        rows[JUDGING, judge.name] = judging.row
-    for row in rows.values():
-        if row.calls:
-            row.certainty = "about"
-    rows |= counting.finished({})
-    return Estimates(rows, [*failures.marked(rows), *_caveats(made)])
-
-
-async def _create_tests(run: RunWithTests, source: TestSource) -> Benchmark:
-    try:
-        return await run.made(source)
-    except UsageError as error:
-        raise UsageError(f"--estimate calls no model, so it cannot have tests written: {error}") from None
-
-
-def _caveats(made: Iterable[Benchmark]) -> Iterator[str]:
-    tests = [test for benchmark in made for test in benchmark.tests]
-    yield f'Assumes that the agent always replies: "{_SHORT_REPLY}"'
-    free = sum(isinstance(test, DynamicExample) or test.uses_callback for test in tests)
-    if free:
-        yield (
-            f"{free} of {len(tests)} tests depend on the agent's replies (dynamic tests, callbacks), and may take"
-            " more or fewer calls."
-        )

@@ -184,6 +184,13 @@ class BatchProgress:
         if isinstance(event, AgentReplied):
             self.tallies[self._name(event.backend, event.model)].count_reply(event.reply, resumed=True)
 
+    def take_back(self, scored: AnswerScored) -> None:
+        """Forget an answer of this process, which will be asked again. What it cost was paid all the same."""
+        tally = self.tallies[self._name(scored.backend, scored.model)]
+        tally.done -= 1
+        tally.correct -= scored.score.outcome == "correct"
+        tally.errors -= scored.score.outcome == "error"
+
     def waiting(self, sentence: str) -> None:
         """Show what the run waits for, about once a second; empty while replies arrive."""
 

@@ -8,18 +8,16 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from memreplay.batch.progress import BatchProgress, shown_progress
 from memreplay.batch.runner import BatchRunner
-from memreplay.batch.tests_runner import TestsRunner
 from memreplay.errors import MissingServerOrKeyError, RecordingError
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.numbers import counted
 from memreplay.recording.reader import ANY_STATUS, UNFINISHED
 from memreplay.runtime.elsewhere import Elsewhere, workers_of
 from memreplay.runtime.run import Run, content_digest
-from memreplay.runtime.run_with_tests import RunWithTests
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 
@@ -60,6 +58,32 @@ class RunPlan:
     to_retry: str = "--resume --retry-errors"
 
 
+class Tests(Protocol):
+    """A port: tests in which the agent converses, which a run plays after it has asked its questions."""
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """Return the digest of each source of tests by its name."""
+        ...
+
+    @property
+    def totals(self) -> Counter[tuple[str, str]]:
+        """Return the number of tests by memory and model, once they are created."""
+        ...
+
+    async def prepare(self, report: Callable[[str], None]) -> None:
+        """Create the tests; ``report`` receives what is to be said about them."""
+        ...
+
+    async def run(self, progress: BatchProgress) -> None:
+        """Play all that are not recorded to their end."""
+        ...
+
+    def stop(self) -> None:
+        """Stop after the current messages."""
+        ...
+
+
 def to_continue(ending: Ending, recording: Path) -> str:
     """Return how an incomplete run ended, and how to continue it."""
     return (
@@ -68,7 +92,9 @@ def to_continue(ending: Ending, recording: Path) -> str:
     )
 
 
-async def run_recorded(run: RunWithTests, plan: RunPlan, around: Surroundings = TERMINAL) -> Ending:
+async def run_recorded(
+    run: Run, plan: RunPlan, around: Surroundings = TERMINAL, tests: Tests | None = None
+) -> Ending:
     """Do the work of a run, and record it. A run that is not complete can be resumed.
 
     Raises:
@@ -77,8 +103,8 @@ async def run_recorded(run: RunWithTests, plan: RunPlan, around: Surroundings = 
     ending: Ending = "interrupted"
     try:
         await run.check()
-        tests = TestsRunner(run, retry_errors=plan.retry_errors)
-        await _prepare(tests, around)
+        if tests is not None:
+            await _prepare(tests, around)
         async with workers_of(run.settings) if run.work.conversations else nullcontext() as elsewhere:
             _begin(run, tests, plan, around)
             ending = await _play(run, tests, plan, around, elsewhere)
@@ -87,22 +113,20 @@ async def run_recorded(run: RunWithTests, plan: RunPlan, around: Surroundings = 
     return ending
 
 
-async def _prepare(tests: TestsRunner, around: Surroundings) -> None:
+async def _prepare(tests: Tests, around: Surroundings) -> None:
     try:
         await tests.prepare(around.say)
     except ModelUnavailableError as error:
         raise MissingServerOrKeyError(f"the model cannot write the tests: {error}") from None
 
 
-def _begin(run: Run, tests: TestsRunner, plan: RunPlan, around: Surroundings) -> None:
-    conversations, sources = run.work.conversations, run.work.sources
+def _begin(run: Run, tests: Tests | None, plan: RunPlan, around: Surroundings) -> None:
+    conversations, of_tests = run.work.conversations, tests.digests if tests is not None else {}
     digests = {conversation.id: content_digest(conversation) for conversation in conversations}
-    digests |= {source.name: source.digest() for source in sources}
-    datasets = list(dict.fromkeys(conversation.dataset for conversation in conversations))
-    datasets += [source.name for source in sources]
+    datasets = [*dict.fromkeys(conversation.dataset for conversation in conversations), *of_tests]
     statuses = ANY_STATUS if plan.retry_errors else UNFINISHED
-    run.begin_run(digests, datasets, resume=statuses if plan.resume else ())
-    if sources:
+    run.begin_run(digests | of_tests, datasets, resume=statuses if plan.resume else ())
+    if tests is not None:
         around.say(f"running {counted(tests.totals.total(), 'test')}, counted over all memories")
     if not conversations:
         return
@@ -115,11 +139,12 @@ def _begin(run: Run, tests: TestsRunner, plan: RunPlan, around: Surroundings) ->
 
 
 async def _play(
-    run: Run, tests: TestsRunner, plan: RunPlan, around: Surroundings, elsewhere: Elsewhere | None
+    run: Run, tests: Tests | None, plan: RunPlan, around: Surroundings, elsewhere: Elsewhere | None
 ) -> Ending:
     asking = run.asking(retry_errors=plan.retry_errors)
     totals = Counter((ask.backend, ask.model) for each in run.work.conversations for ask in asking.asks_of(each))
-    totals += tests.totals
+    if tests is not None:
+        totals += tests.totals
     task = asyncio.current_task()
     assert task is not None
     interrupted = stopped_now = False
@@ -131,7 +156,8 @@ async def _play(
             interrupted = True
             around.say("finishing the calls in progress; Ctrl-C again stops at once")
             runner.stop()
-            tests.stop()
+            if tests is not None:
+                tests.stop()
 
         def stop_now() -> None:
             nonlocal stopped_now
@@ -187,11 +213,12 @@ async def _watch(run: Run, progress: BatchProgress, elsewhere: Elsewhere | None)
                 run.recorder.flush()
 
 
-async def _run_all(runner: BatchRunner, tests: TestsRunner, progress: BatchProgress) -> None:
+async def _run_all(runner: BatchRunner, tests: Tests | None, progress: BatchProgress) -> None:
     """Run all parts; raise the first of several errors."""
     try:
         await runner.run()
-        await tests.run(progress)
+        if tests is not None:
+            await tests.run(progress)
     except BaseExceptionGroup as group:
         error: BaseException = group
         while isinstance(error, BaseExceptionGroup):

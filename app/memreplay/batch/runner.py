@@ -251,6 +251,27 @@ class BatchRunner:
         group.create_task(self._play(conversation, work))
 
     async def _play(self, conversation: Conversation, work: RemainingWork) -> None:
+        """Play a conversation and ask about it; once more for the memories whose stores lost something."""
+        lost = await self._play_once(conversation, work, is_last=False)
+        if lost and not self.stopping:
+            for sentence in dict.fromkeys(lost.values()):
+                self._run.warn(f"{conversation.id}: {sentence}; it is filled again")
+            backends = tuple(name for name in work.backends if name in lost)
+            self._recorder.forget_ingestion(conversation.id, backends)
+            asks = tuple(ask for ask in work.asks if ask.backend in lost)
+            if asks:
+                self._unstarted[conversation.id] = Counter(map(_answerer_of, asks))
+            self._ingesting += 1
+            again = RemainingWork(backends, asks, ())
+            await self._play_once(conversation, again, is_last=True)
+        self._unstarted.pop(conversation.id, None)
+        self._open -= 1
+        self._progressed.set()
+
+    async def _play_once(self, conversation: Conversation, work: RemainingWork, *, is_last: bool) -> dict[str, str]:
+        """Return the memories whose stores lost something, none of whose answers are left; if ``is_last``, they
+        are errors.
+        """
         session: ReplaySession | None = None
         started = monotonic()
         try:
@@ -272,10 +293,7 @@ class BatchRunner:
         finally:
             self._ingesting -= 1
             self._progressed.set()
-        if session is not None:
-            await self._question(session, work.asks)
-        self._open -= 1
-        self._progressed.set()
+        return {} if session is None else await self._question(session, work.asks, is_last=is_last)
 
     async def _played_elsewhere(self, conversation: Conversation, work: RemainingWork) -> Played | None:
         """Return what workers did with a conversation, if there are any and they have memories to fill."""
@@ -304,15 +322,48 @@ class BatchRunner:
         if played is not None and played.stopped is not None:
             raise played.stopped
 
-    async def _question(self, session: ReplaySession, asks: Sequence[Ask]) -> None:
+    async def _question(self, session: ReplaySession, asks: Sequence[Ask], *, is_last: bool) -> dict[str, str]:
+        """Ask, between two checks of the stores. Answers from a store that lost something are taken back."""
         asked = 0
+        lost: dict[str, str] = {}
         if session.finished:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._ask(session, ask)) for ask in asks]
-            asked = sum(task.result() for task in tasks)
-        complete = session.finished and asked == len(asks)
+            await self._check_stores(session)
+            answers = await self._ask_all(session, asks)
+            await self._check_stores(session)
+            lost = session.lost
+            answers = self._without(session, lost, answers)
+            if lost and is_last and not self.stopping:
+                answers += await self._ask_all(session, [ask for ask in asks if ask.backend in lost])
+                lost = {}
+            asked = len(answers)
+            await session.abandon(lost)
+        complete = session.finished and asked == sum(ask.backend not in lost for ask in asks)
         if complete or session.position:
             await session.close("resolved" if complete else "cancelled")
+        return lost
+
+    async def _check_stores(self, session: ReplaySession) -> None:
+        try:
+            await session.check_stores()
+        except StoppedError as error:
+            self._give_up(_INGESTION, error)
+            self.stop()
+
+    async def _ask_all(self, session: ReplaySession, asks: Sequence[Ask]) -> list[AnswerScored]:
+        """Return the answers; there is none to what was cut off by the end of the run or of its model."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._ask(session, ask)) for ask in asks]
+        return [answer for task in tasks if (answer := task.result()) is not None]
+
+    def _without(
+        self, session: ReplaySession, lost: Collection[str], answers: Sequence[AnswerScored]
+    ) -> list[AnswerScored]:
+        """Take the answers of some memories back."""
+        unwanted = [answer for answer in answers if answer.backend in lost]
+        for answer in unwanted:
+            self._progress.take_back(answer)
+        self._recorder.forget_asks(session.conversation.id, unwanted)
+        return [answer for answer in answers if answer.backend not in lost]
 
     async def _grade(self, ungraded: Ungraded) -> None:
         """Let the judge grade a reply that is recorded already."""
@@ -324,20 +375,19 @@ class BatchRunner:
                 scored = await grade(ungraded.question, ungraded.asked, received.reply, self._judge, emit)
                 self._progress.add_recorded(received, scored)
 
-    async def _ask(self, session: ReplaySession, ask: Ask) -> bool:
-        """Return whether the question was answered, and not cut off by the end of the run or of its model."""
+    async def _ask(self, session: ReplaySession, ask: Ask) -> AnswerScored | None:
+        """Return the answer; None if it was cut off by the end of the run or of its model."""
         answerer = _answerer_of(ask)
         try:
             async with self._lanes[answerer]:
                 self._on_start(session.conversation.id, answerer)
-                await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
+                return await session.ask(ask.question, ask.backend, ask.model, repeat=ask.repeat)
         except StoppedError as error:
             self._give_up(answerer, error)
             if answerer not in self._usable_answerers():
                 self._lanes[answerer].close()
                 self._progressed.set()
-            return False
-        return True
+            return None
 
     def _give_up(self, name: str, error: StoppedError) -> None:
         """Mark the answerer unavailable unless its rate limiter already did."""
@@ -351,10 +401,10 @@ class BatchRunner:
         return [name for name in self._lanes if name not in given_up]
 
     def _on_start(self, conversation: str, answerer: str) -> None:
-        left = self._unstarted[conversation]
+        left = self._unstarted.get(conversation, Counter())
         left[answerer] -= 1
-        if not left.total():
-            del self._unstarted[conversation]
+        if left.total() <= 0:
+            self._unstarted.pop(conversation, None)
         self._progressed.set()
 
     async def _wait_until_short_of_asks(self) -> None:

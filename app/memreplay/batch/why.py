@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from memreplay.batch.estimate import Estimates, OccasionalLines, estimate_change
+from memreplay.batch.estimate import estimate_change
 from memreplay.batch.progress import duration
 from memreplay.batch.recorded_run import Ending
 from memreplay.engine.answers import grade
@@ -20,7 +20,7 @@ from memreplay.numbers import counted, dollars
 from memreplay.recording.counterfactuals import ReaskStore, ask_of, reasks_in
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.changes import Selection, WrongAnswers, changes_of, is_wrong, paid_replies
-from memreplay.runtime.counting import Counting
+from memreplay.runtime.counting import Counting, Estimates, OccasionalLines
 from memreplay.runtime.reasking import Progress, Reasking
 from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.settings import Settings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from memreplay.api.outputs import check_report_outputs
-from memreplay.batch.estimate import Estimates, estimate, print_estimate
+from memreplay.batch.estimate import estimate, print_estimate
 from memreplay.batch.recorded_run import Ending, RunPlan, run_recorded, to_continue
 from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
@@ -22,9 +22,11 @@ from memreplay.errors import (
     MemreplayError,
     UsageError,
 )
+from memreplay.goodai.sources import TestSource, split_specs
 from memreplay.paths import new_recording_path
 from memreplay.runtime.changes import Selection
-from memreplay.runtime.run_with_tests import start
+from memreplay.runtime.counting import Estimates
+from memreplay.runtime.run import start
 from memreplay.runtime.work import Work, check_settings, work_of
 from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
@@ -100,10 +102,12 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     # The recordings folder is created together with its first recording.
     folder_is_missing = not options.outputs and not recording.parent.exists()
     check_report_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
+    named, sources = split_specs(options.datasets)
     with show_reading_progress() as opened:
         work = work_of(
             settings,
-            options.datasets,
+            named,
+            has_tests=bool(sources),
             evidence=options.evidence,
             answer_key=options.answer_key,
             warn=_warn,
@@ -111,11 +115,11 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
         )
     if not work.conversations and (warning := without_effect_on_tests(settings, options)):
         _warn(warning)
-    if settings.judge and not work.sources and not work.has_recall_questions:
+    if settings.judge and not sources and not work.has_recall_questions:
         _warn("--judge: no effect on multiple-choice questions, which need no judge")
     if options.estimate:
-        return _estimate(settings, work, options)
-    ending, run_id = asyncio.run(_play(settings, work, recording, options.plan))
+        return _estimate(settings, work, sources, options)
+    ending, run_id = asyncio.run(_play(settings, work, sources, recording, options.plan))
     if ending != "complete":
         say(to_continue(ending, recording))
         return exit_code_of(ending)
@@ -133,24 +137,36 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     return _exit_code(results, options.fail_under)
 
 
-async def _play(settings: Settings, work: Work, recording: Path, plan: RunPlan) -> tuple[Ending, str]:
+async def _play(
+    settings: Settings, work: Work, sources: Sequence[TestSource], recording: Path, plan: RunPlan
+) -> tuple[Ending, str]:
     """Return how the run ended, and its id. The embedder is released when it returns."""
     run = start(settings, recording, work, warn=_warn)
-    ending = await run_recorded(run, plan)
+    tests = None
+    if sources:
+        from memreplay.goodai.run import TestsRunner
+
+        tests = TestsRunner(run, sources, retry_errors=plan.retry_errors)
+    ending = await run_recorded(run, plan, tests=tests)
     return ending, run.run_id
 
 
-def _estimate(settings: Settings, work: Work, options: BatchOptions) -> int:
+def _estimate(settings: Settings, work: Work, sources: Sequence[TestSource], options: BatchOptions) -> int:
     """Print what a run would take."""
 
-    async def estimated(part: Work) -> Estimates:
-        run = start(settings, new_recording_path(), part, estimates=True, warn=_warn)
+    async def of_questions() -> Estimates:
+        run = start(settings, new_recording_path(), work, estimates=True, warn=_warn)
         return await estimate(run, perceive=options.plan.perceive, why=options.why)
 
+    async def of_tests() -> Estimates:
+        from memreplay.goodai.run import estimate_tests
+
+        return await estimate_tests(start(settings, new_recording_path(), estimates=True, warn=_warn), sources)
+
     if work.conversations:
-        print_estimate(asyncio.run(estimated(replace(work, sources=()))))
-    if work.sources:
-        print_estimate(asyncio.run(estimated(replace(work, conversations=()))), "tests")
+        print_estimate(asyncio.run(of_questions()))
+    if sources:
+        print_estimate(asyncio.run(of_tests()), "tests")
     return EXIT_DONE
 
 

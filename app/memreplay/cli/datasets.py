@@ -25,12 +25,19 @@ from memreplay.conversations.export import (
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import DatasetEntry, load, shipped_datasets
 from memreplay.conversations.rules.coverage import Cell, Coverage, CoverageTable, coverage_of
-from memreplay.dataset_interfaces.definitions import Benchmark, save_definitions
-from memreplay.dataset_interfaces.dynamic import DynamicExample
-from memreplay.dataset_interfaces.loading import SHIPPED_DATASETS, ShippedDataset, shipped_dataset
-from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import refuse_unusable_output, write_whole
+from memreplay.goodai.dataset import DynamicExample
+from memreplay.goodai.sources import (
+    SHIPPED_DATASETS,
+    Benchmark,
+    ShippedDataset,
+    TestOptions,
+    TestSource,
+    save_definitions,
+    shipped_dataset,
+    split_specs,
+)
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console

@@ -43,11 +43,15 @@ def read_conversations(spec: str, conversation_id: str | None, *, several: bool 
         UsageError: there is none, or more than one where ``several`` is false.
     """
     with show_reading_progress() as opened:
-        found = list(load([spec], on_opened=opened))
+        found = list(load([spec], on_warning=_warn, on_opened=opened))
     chosen = [one for one in found if conversation_id in (None, one.id)]
     if not chosen or (len(chosen) > 1 and not several):
         raise UsageError(_choose_one(spec, found))
     return chosen
+
+
+def _warn(sentence: str) -> None:
+    print(f"warning: {printable(sentence)}", file=sys.stderr)
 
 
 def _choose_one(spec: str, found: Sequence[Conversation]) -> str:

@@ -60,7 +60,7 @@ def import_run(
     recording: Annotated[Path, typer.Option(help="SQLite file to record into; an existing file gains a run.")],
 ) -> None:
     """Import a finished run of the GoodAI LTM benchmark into a recording."""
-    from memreplay.recording.goodai_import import import_goodai_run
+    from memreplay.goodai.importing import import_goodai_run
 
     tests = import_goodai_run(source, recording)
     say(f"{tests} tests imported; recorded in {recording}")

@@ -26,7 +26,8 @@ from memreplay.settings import read_settings
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
-    from memreplay.runtime.run_with_tests import RunWithTests, ShownTests
+    from memreplay.goodai.run import ShownTests
+    from memreplay.runtime.run import Run
     from memreplay.settings import Settings
     from memreplay.trust import Consent
     from memreplay.tui.launch import ListedDataset
@@ -194,7 +195,7 @@ def open_screen(
     else:
         _refuse_unreadable(*(path for path in (recording, against) if path is not None))
 
-    def assemble(backends: Sequence[str], model: str) -> RunWithTests:
+    def assemble(backends: Sequence[str], model: str) -> Run:
         into = recording if chosen and recording else new_recording_path()
         return offered.tests.assemble(backends, model, into)
 
@@ -230,18 +231,20 @@ class _Offered:
 
     @cached_property
     def tests(self) -> ShownTests:
-        from memreplay.runtime.run_with_tests import ShownTests
+        from memreplay.goodai.run import ShownTests
 
         return ShownTests(self._settings)
 
     def listed(self) -> list[ListedDataset]:
         from memreplay.conversations.registry import shipped_datasets
-        from memreplay.runtime.run_with_tests import listed_tests
+        from memreplay.goodai.run import listed_tests
 
         return [*shipped_datasets(), *listed_tests()]
 
-    def resume(self, path: Path, recorded: Mapping[str, Any], consent: Consent) -> RunWithTests:
-        return self.tests.resume(path, recorded, consent)
+    def resume(self, path: Path, recorded: Mapping[str, Any], consent: Consent) -> Run:
+        from memreplay.runtime.recorded import continued
+
+        return continued(path, recorded, self._settings, consent)
 
     def load(self, specs: Sequence[str]) -> list[Conversation]:
         return self.tests.load(specs, self._evidence)

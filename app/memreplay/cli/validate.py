@@ -13,8 +13,8 @@ from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.conversations.registry import named_files
 from memreplay.conversations.validation import Tally, errors_in_files
 from memreplay.conversations.validation_errors import LoadCallbacks
-from memreplay.dataset_interfaces.sources import TestOptions, TestSource, split_specs
 from memreplay.errors import EXIT_USAGE, MemreplayError
+from memreplay.goodai.sources import TestOptions, TestSource, split_specs
 from memreplay.printable import printable
 
 _ALL = "*"

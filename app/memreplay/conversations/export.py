@@ -21,6 +21,7 @@ from memreplay.conversations.formats.test_conversation import (
     turn_id_in,
 )
 from memreplay.conversations.formats.test_conversation_fields import ADVERSARIAL, QUESTION_TYPES, TestConversation
+from memreplay.conversations.messages import SYSTEM, TOOL, TOOL_CALL, decoded, parsed_tool_call
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
     Conversation,
@@ -362,9 +363,9 @@ def _lost_in_sample(conversation: Conversation) -> Iterator[str]:
         yield "the ids of the turns"
 
 
-_OPENAI = {"user": "user", "assistant": "assistant", "other": "system"}
+_OPENAI = {"user": "user", "assistant": "assistant"}
 
-_SHAREGPT = {"user": "human", "assistant": "gpt", "other": "system"}
+_SHAREGPT = {"user": "human", "assistant": "gpt"}
 
 _LABELS = {"user": "User", "assistant": "Assistant", "other": "System"}
 
@@ -380,24 +381,56 @@ class LogFormat:
 
 def _as_openai(conversations: Sequence[Conversation]) -> str:
     return "".join(
-        json.dumps(
-            {"messages": [{"role": _OPENAI[turn.role], "content": _said(turn)} for turn in one.turns]},
-            ensure_ascii=False,
-        )
-        + "\n"
-        for one in conversations
+        json.dumps({"messages": list(_openai_messages(one))}, ensure_ascii=False) + "\n" for one in conversations
     )
 
 
+def _openai_messages(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """Yield the messages, tool calls and results as such: a result belongs to the earliest call without one."""
+    waiting: list[str] = []
+    calls = 0
+    for turn in conversation.turns:
+        call = _call_of(turn)
+        if call is not None:
+            calls += 1
+            waiting.append(f"call_{calls}")
+            function = {"name": call[0], "arguments": call[1]}
+            one = {"id": waiting[-1], "type": "function", "function": function}
+            yield {"role": "assistant", "content": None, "tool_calls": [one]}
+        elif _is_result(turn) and waiting:
+            yield {"role": "tool", "tool_call_id": waiting.pop(0), "content": turn.text}
+        elif turn.role in _OPENAI:
+            yield {"role": _OPENAI[turn.role], "content": _said(turn)}
+        elif turn.speaker == SYSTEM:
+            yield {"role": "system", "content": turn.text}
+
+
 def _as_sharegpt(conversations: Sequence[Conversation]) -> str:
-    written = [
-        {
-            "id": one.id,
-            "conversations": [{"from": _SHAREGPT[turn.role], "value": _said(turn)} for turn in one.turns],
-        }
-        for one in conversations
-    ]
+    written = [{"id": one.id, "conversations": list(_sharegpt_messages(one))} for one in conversations]
     return json.dumps(written, ensure_ascii=False, indent=2) + "\n"
+
+
+def _sharegpt_messages(conversation: Conversation) -> Iterator[dict[str, str]]:
+    for turn in conversation.turns:
+        call = _call_of(turn)
+        if call is not None:
+            written = json.dumps({"name": call[0], "arguments": decoded(call[1])}, ensure_ascii=False)
+            yield {"from": "function_call", "value": written}
+        elif _is_result(turn):
+            yield {"from": "observation", "value": turn.text}
+        elif turn.role in _SHAREGPT:
+            yield {"from": _SHAREGPT[turn.role], "value": _said(turn)}
+        elif turn.speaker == SYSTEM:
+            yield {"from": "system", "value": turn.text}
+
+
+def _call_of(turn: Turn) -> tuple[str, str] | None:
+    return parsed_tool_call(turn.text) if turn.role == "other" and turn.speaker == TOOL_CALL else None
+
+
+def _is_result(turn: Turn) -> bool:
+    label = turn.speaker or ""
+    return turn.role == "other" and label != TOOL_CALL and label.partition(" ")[0] == TOOL
 
 
 def _as_text(conversations: Sequence[Conversation]) -> str:
@@ -417,6 +450,23 @@ def _lost_in_log(conversation: Conversation) -> list[str]:
     return list(_losses(conversation))
 
 
+def _lost_in_messages(conversation: Conversation) -> list[str]:
+    """Return the losses of formats that know a system prompt, tool calls and results, and nothing else beside."""
+    others = [turn for turn in conversation.turns if turn.role == "other" and turn.speaker != SYSTEM]
+    left_out = sum(_call_of(turn) is None and not _is_result(turn) for turn in others)
+    return [
+        *([f"{left_out} thoughts, pictures or other turns that nobody says"] if left_out else []),
+        *_losses(conversation),
+    ]
+
+
+def _lost_in_openai(conversation: Conversation) -> list[str]:
+    results = sum(map(_is_result, conversation.turns))
+    written = sum(message["role"] == "tool" for message in _openai_messages(conversation))
+    lost = [f"{results - written} results without a call"] if results > written else []
+    return [*lost, *_lost_in_messages(conversation)]
+
+
 def _losses(conversation: Conversation) -> Iterator[str]:
     if conversation.questions:
         yield f"{len(conversation.questions)} questions"
@@ -431,8 +481,8 @@ def _losses(conversation: Conversation) -> Iterator[str]:
 LOG_FORMATS: Mapping[str, LogFormat] = {
     "test-conversation": LogFormat(_as_test_conversation, lost_in_export, holds_several=False),
     "locomo": LogFormat(as_locomo_text, lost_in_locomo, holds_several=True),
-    "openai": LogFormat(_as_openai, _lost_in_log, holds_several=True),
-    "sharegpt": LogFormat(_as_sharegpt, _lost_in_log, holds_several=True),
+    "openai": LogFormat(_as_openai, _lost_in_openai, holds_several=True),
+    "sharegpt": LogFormat(_as_sharegpt, _lost_in_messages, holds_several=True),
     "text": LogFormat(_as_text, _lost_in_log, holds_several=False),
 }
 """The formats of ``datasets convert``, by name."""

@@ -264,6 +264,8 @@ class DatasetFile:
     container: Container
     fields: frozenset[str]
     is_empty: bool = False
+    first: Any = None
+    """The first value; of a file that holds one object, all of it."""
 
     @property
     def dataset(self) -> str:
@@ -277,7 +279,7 @@ class DatasetFile:
     def values(self, callbacks: LoadCallbacks) -> Entries:
         """Return the values of a JSON array or of JSON Lines; or the one value of the file."""
         if self.is_one_object:
-            yield Place(self.path), read_json(self.path)
+            yield Place(self.path), self.first
         else:
             yield from self.entries(callbacks)
 
@@ -293,7 +295,7 @@ def open_dataset_file(path: Path) -> DatasetFile:
     """Find out how a file holds its values. Reads only the beginning of arrays and JSON Lines."""
     container, first = _first_value(path)
     fields = frozenset(first) if isinstance(first, dict) else frozenset()
-    return DatasetFile(path, container, fields, is_empty=first is None)
+    return DatasetFile(path, container, fields, is_empty=first is None, first=first)
 
 
 def _first_value(path: Path) -> tuple[Container, Any]:

@@ -1,284 +1,1046 @@
-"""Chat messages as APIs, libraries and tracing tools write them, and the conversations that they make up.
+"""The one reader of chat messages and their parts, for every format.
 
-The shapes: OpenAI (``role``, ``content`` as text or parts, ``tool_calls``), LangChain (``type``, or a serialized
-message with ``kwargs``) and OpenTelemetry (``role`` with ``parts``). What neither the user nor the assistant says
-to the other, such as a system prompt or a tool call, becomes a turn of the role ``other``.
-
-In traces of model calls each call repeats what was said before it. The tools name threads differently, and their
-calls have many shapes; what they have in common is here.
+The shapes: OpenAI chat messages and Responses items, Anthropic blocks, Gemini and Bedrock parts, AI SDK messages,
+LangChain messages (plain, serialized or as dictionaries), OpenTelemetry parts, and the fields of chat
+applications. A format module only finds the messages in its file. What neither the user nor the assistant says to
+the other, such as a system prompt, a tool call or a thought, becomes a turn of the role ``other``. What is not
+shown is counted by a :class:`LeftOut`, never dropped silently and never taken for speech.
 """
 
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
-from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.models import Conversation, Session, Turn, TurnRole
-from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
+import orjson
+
+from memreplay.conversations.models import TurnRole
+from memreplay.conversations.validation_errors import OnWarning, Place, shown
 from memreplay.errors import DatasetError
 
 _ROLES: Mapping[str, TurnRole] = {
-    **dict.fromkeys(("user", "human"), "user"),
-    **dict.fromkeys(("assistant", "ai", "gpt", "chatgpt", "bot", "model", "bing", "bard"), "assistant"),
+    **dict.fromkeys(("user", "human", "humanmessage", "you"), "user"),
     **dict.fromkeys(
-        ("system", "developer", "tool", "function", "observation", "function_call", "function_response"), "other"
+        (
+            *("assistant", "ai", "gpt", "chatgpt", "bot", "model", "bing", "bard", "claude", "gemini", "copilot"),
+            *("aimessage", "agent", "chatbot", "llm"),
+        ),
+        "assistant",
+    ),
+    **dict.fromkeys(
+        (
+            *("system", "developer", "tool", "function", "observation", "function_call", "function_response"),
+            *("tool_call", "tool_result", "toolresult", "ipython", "environment", "systemmessage", "toolmessage"),
+        ),
+        "other",
     ),
 }
 """The roles in use, folded, and what they are to a memory."""
 
+_LABELS = {"function": "Tool", "observation": "Tool", "ipython": "Tool", "function_response": "Tool"}
+_LABELS |= {"tool_result": "Tool", "toolresult": "Tool", "toolmessage": "Tool", "systemmessage": "System"}
+_LABELS |= {"function_call": "Tool call", "tool_call": "Tool call"}
+
+SYSTEM, TOOL, TOOL_CALL, THINKING = "System", "Tool", "Tool call", "Thinking"
+
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """A message. ``label`` names who or what is speaking where the role is ``other``."""
+    """A message. ``label`` names who or what is speaking: a role that is ``other``, or a named user or assistant.
+
+    ``at`` and ``id`` are those of the file, where it has any.
+    """
 
     role: TurnRole
     text: str
     label: str | None = None
+    at: datetime | None = None
+    id: str | None = None
+
+
+class LeftOut:
+    """Counts what a file holds and its conversations do not show, each kind with its first place."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._first: dict[tuple[str, str], Place] = {}
+        self._problem: tuple[Place, str] | None = None
+
+    def add(self, noun: str, what: str, place: Place, number: int = 1, problem: str | None = None) -> None:
+        """Count something: ``noun`` is in the singular ("part"), ``what`` goes on ("of type x is not shown").
+
+        ``problem`` says the same where it becomes the error of a file of which nothing is left.
+        """
+        if number:
+            self._problem = self._problem or (place, problem or f"{noun} {what}")
+            self._counts[noun, what] += number
+            self._first.setdefault((noun, what), place)
+
+    def report(self, on_warning: OnWarning) -> None:
+        """Say each kind in one sentence with its number."""
+        for (noun, what), number in self._counts.items():
+            place = self._first[noun, what]
+            first = f" (first at {place.pointer})" if place.pointer else ""
+            said = f"1 {noun} {what}" if number == 1 else f"{number:,} {_plural(noun)} {_in_plural(what)}"
+            on_warning(f"{place.path}: {said}{first}")
+
+    @property
+    def number(self) -> int:
+        return sum(self._counts.values())
+
+    @property
+    def first_problem(self) -> tuple[Place, str] | None:
+        """Return the first thing that was counted, and its sentence."""
+        return self._problem
+
+
+def _plural(noun: str) -> str:
+    return noun[:-1] + "ies" if noun.endswith("ry") else noun + "s"
+
+
+def _in_plural(what: str) -> str:
+    for singular, plural in _VERBS.items():
+        what = re.sub(rf"\b{singular}\b", plural, what)
+    return what
+
+
+_VERBS = {"is": "are", "has": "have", "holds": "hold", "stands": "stand", "was": "were", "does": "do"}
 
 
 def role_of(written: object, place: Place) -> TurnRole:
     """Raises DatasetError for a role that no format knows."""
-    role = _ROLES.get(written.casefold()) if isinstance(written, str) else None
+    role = known_role(written)
     if role is None:
         raise place.error(f"is {shown(written)}", "user, assistant, system or tool")
     return role
 
 
-def read_messages(values: object, place: Place) -> list[ChatMessage]:
-    """Return the messages of a list. A message without text, such as a picture, is left out.
-
-    Raises:
-        DatasetError: it is no list of messages.
-    """
-    if not isinstance(values, list):
-        raise place.error(f"is {shown(values)}", "a list of messages")
-    return [each for index, value in enumerate(values) for each in read_message(value, place.at(index))]
+def known_role(written: object) -> TurnRole | None:
+    """Return the role of a name that formats use for it, else None."""
+    return _ROLES.get(written.strip().casefold()) if isinstance(written, str) else None
 
 
-def read_message(value: object, place: Place) -> Iterator[ChatMessage]:
-    """Yield a message, then its tool calls.
-
-    Raises:
-        DatasetError: it is no message.
-    """
-    if isinstance(value, dict) and isinstance(value.get("kwargs"), dict):
-        names = value.get("id")
-        last = str(names[-1]) if isinstance(names, list) and names else ""
-        value = {"type": last.removesuffix("Chunk").removesuffix("Message").lower(), **value["kwargs"]}
-    if not isinstance(value, dict):
-        raise place.error(f"is {shown(value)}", 'a message with "role" and "content"')
-    field = "role" if "role" in value else "type"
-    role = role_of(value.get(field), place.at(field))
-    label = _label(str(value[field]), value.get("name")) if role == "other" else None
-    calls = list(_calls(value))
-    parts = value.get("parts", value.get("content"))
-    text = text_of(parts, place.at("parts" if "parts" in value else "content"))
-    if text.strip():
-        yield ChatMessage(role, text, label)
-    for name, arguments in calls:
-        yield ChatMessage("other", f"{name}({arguments})", "Tool call")
-    if isinstance(parts, list):
-        for part in parts:
-            if isinstance(part, dict) and part.get("type") == "tool_call_response":
-                yield ChatMessage("other", _as_text(part.get("response", part.get("result"))), "Tool")
+def label_of(role: str, name: object = None) -> str:
+    """Return the label of a role that is ``other``, with the name of the tool where there is one."""
+    base = _LABELS.get(role.casefold(), role.replace("_", " ").capitalize())
+    return f"{base} {name}" if isinstance(name, str) and name and base != "System" else base
 
 
-def _label(role: str, name: object) -> str:
-    base = {"function": "Tool", "observation": "Tool"}.get(role.casefold(), role.capitalize())
-    return f"{base} {name}" if isinstance(name, str) and name else base
+def tool_call(name: object, arguments: object) -> str:
+    """Return a tool call as text."""
+    return f"{name if isinstance(name, str) and name else 'tool'}({as_text(arguments)})"
 
 
-def text_of(content: object, place: Place) -> str:
-    """Return the text of a content: a string, or parts of which those that hold text count.
-
-    Raises:
-        DatasetError: it is neither.
-    """
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise place.error(f"is {shown(content)}", "text, or a list of parts")
-    return "\n".join(text for part in content if (text := _part(part)))
+_CALL = re.compile(r"(?P<name>[^\s()]+)\((?P<arguments>.*)\)", re.DOTALL)
 
 
-def _part(part: object) -> str:
-    if isinstance(part, str):
-        return part
-    if not isinstance(part, dict) or part.get("type", "text") not in ("text", "input_text", "output_text"):
-        return ""
-    text = part.get("text", part.get("content"))
-    return text if isinstance(text, str) else ""
+def parsed_tool_call(text: str) -> tuple[str, str] | None:
+    """Return the name and the arguments of a call that :func:`tool_call` wrote, else None."""
+    found = _CALL.fullmatch(text)
+    return (found["name"], found["arguments"]) if found else None
 
 
-def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    listed = message.get("tool_calls")
-    candidates = list(listed) if isinstance(listed, list) else []
-    candidates += [message["function_call"]] if isinstance(message.get("function_call"), dict) else []
-    parts = message.get("parts", message.get("content"))
-    if isinstance(parts, list):
-        candidates += [
-            part for part in parts if isinstance(part, dict) and part.get("type") in ("tool_call", "tool_use")
-        ]
-    for call in candidates:
-        if not isinstance(call, dict):
-            continue
-        function = call["function"] if isinstance(call.get("function"), dict) else call
-        arguments = function.get("arguments", function.get("args", function.get("input")))
-        yield str(function.get("name", "tool")), _as_text(arguments)
-
-
-def _as_text(value: object) -> str:
+def as_text(value: object) -> str:
+    """Return a value as text: itself, or its JSON."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def continued(history: list[ChatMessage], messages: Iterable[ChatMessage]) -> None:
-    """Add the messages that are new: a call to a model repeats what was said before it."""
-    messages = [each for each in messages if each.label != "System" or each not in history]
-    longest = min(len(history), len(messages))
-    known = next((count for count in range(longest, 0, -1) if history[-count:] == messages[:count]), 0)
-    history += messages[known:]
+def decoded(value: Any) -> Any:
+    """Return what a string of JSON holds, however often it was encoded; any other value as it is."""
+    for _ in range(3):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+            return value
+        try:
+            inside = orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+        if not isinstance(inside, dict | list | str):
+            return value
+        value = inside
+    return value
 
 
-@dataclass(frozen=True)
-class ChatSession:
-    """Messages that belong together, with the date of the first where it is known."""
-
-    messages: Sequence[ChatMessage]
-    date: datetime | None = None
-    id: str = ""
-
-
-def conversation_of(
-    conversation_id: str, dataset: str, sessions: Sequence[ChatSession], place: Place
-) -> Conversation:
-    """Return a conversation without questions. Turn ids are 1-based numbers.
-
-    Raises:
-        DatasetError: nobody says anything in it.
-    """
-    turns: list[Turn] = []
-    kept = [session for session in sessions if session.messages]
-    for number, session in enumerate(kept, start=1):
-        for message in session.messages:
-            count = len(turns) + 1
-            turns.append(
-                Turn(
-                    id=str(count),
-                    number=count,
-                    session=number,
-                    role=message.role,
-                    speaker=message.label,
-                    text=message.text,
-                )
-            )
-    if not any(turn.role != "other" for turn in turns):
-        raise place.error("has no message of a user or an assistant", "at least one")
-    return Conversation(
-        id=conversation_id,
-        dataset=dataset,
-        sessions=tuple(
-            Session(number=number, id=session.id or str(number), date=session.date)
-            for number, session in enumerate(kept, start=1)
-        ),
-        turns=tuple(turns),
-        questions=(),
-    )
+_TIME_FORMS = (
+    "%B %d, %Y %I:%M%p",
+    "%b %d, %Y %I:%M%p",
+    "%Y-%m-%d %H:%M:%S %Z",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y/%m/%d %H:%M",
+    "%d/%m/%Y, %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%B-%d-%Y",
+)
+_ISO_FRACTION = re.compile(r"(\.\d{6})\d+")
+_SILLY_TAVERN = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@(\d{1,2})h ?(\d{1,2})m ?(?:(\d{1,2})s)?.*")
 
 
 def moment(value: object) -> datetime | None:
     """Return a time as exports write it (ISO 8601, or a count since 1970), in UTC without a zone; None if it is
     none.
     """
-    if isinstance(value, str) and value.isdigit():
-        value = int(value)
+    if isinstance(value, str):
+        value = value.strip()
+        if re.fullmatch(r"\d{9,}(\.\d+)?", value):
+            value = float(value) if "." in value else int(value)
     try:
         if isinstance(value, str):
-            parsed = datetime.fromisoformat(value.replace("Z", "+00:00"))
-            return parsed.astimezone(UTC).replace(tzinfo=None) if parsed.tzinfo else parsed
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            seconds = value / 1e9 if value > 1e17 else value / 1e3 if value > 1e11 else value
+            return _written_moment(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            seconds = value / 1e9 if value > 1e17 else value / 1e6 if value > 1e14 else value
+            seconds = seconds / 1e3 if seconds > 1e11 else seconds
             return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None, microsecond=0)
     except (ValueError, OverflowError, OSError):
         return None
     return None
 
 
-_TEXTS = ("input", "question", "query", "prompt", "output", "answer", "response", "text", "content", "result")
-_WRAPPERS = ("messages", "message", "choices", "generations", "input", "output", "chat_history")
+def _written_moment(value: str) -> datetime | None:
+    try:
+        parsed = datetime.fromisoformat(_ISO_FRACTION.sub(r"\1", value.replace("Z", "+00:00")))
+        return parsed.astimezone(UTC).replace(tzinfo=None) if parsed.tzinfo else parsed
+    except ValueError:
+        pass
+    silly = _SILLY_TAVERN.fullmatch(value)
+    if silly:
+        return datetime(*(int(part or 0) for part in silly.groups()))  # type: ignore[arg-type]
+    for form in _TIME_FORMS:
+        try:
+            return datetime.strptime(value, form)
+        except ValueError:
+            continue
+    return None
+
+
+# ---- parts -------------------------------------------------------------------------------------------------------
+
+Kind = Literal["text", "thinking", "call", "result", "media", "marker"]
+
+_PARTS: Mapping[str, Kind] = {
+    **dict.fromkeys(
+        (
+            *(
+                "text",
+                "input_text",
+                "output_text",
+                "summary_text",
+                "markdown",
+                "refusal",
+                "transcript",
+                "message_text",
+            ),
+            *("audio_transcription", "text_delta", "plain_text", "input", "output", "txt"),
+        ),
+        "text",
+    ),
+    **dict.fromkeys(
+        (
+            *(
+                "thinking",
+                "reasoning",
+                "reasoning_text",
+                "thought",
+                "thoughts",
+                "reasoningcontent",
+                "redacted_thinking",
+            ),
+            *("reasoning_recap", "think", "redacted-reasoning", "reasoning_content"),
+        ),
+        "thinking",
+    ),
+    **dict.fromkeys(
+        (
+            *("tool_use", "tool_call", "tool-call", "function_call", "functioncall", "tooluse", "server_tool_use"),
+            *(
+                "mcp_tool_use",
+                "tool-invocation",
+                "custom_tool_call",
+                "executablecode",
+                "executable_code",
+                "function",
+            ),
+            *("dynamic-tool", "toolcall", "server_tool_call", "non_standard_tool_call", "mcp_approval_request"),
+            *("local_shell_call", "code", "action"),
+        ),
+        "call",
+    ),
+    **dict.fromkeys(
+        (
+            *("tool_result", "tool-result", "tool_call_response", "function_call_output", "functionresponse"),
+            *("toolresult", "function_response", "custom_tool_call_output", "codeexecutionresult", "tool-error"),
+            *(
+                "code_execution_result",
+                "tool_response",
+                "toolresponse",
+                "execution_output",
+                "mcp_approval_response",
+            ),
+            *("server_tool_call_response", "server_tool_result", "tether_browsing_display", "tether_quote"),
+        ),
+        "result",
+    ),
+    **dict.fromkeys(
+        (
+            *("image", "image_url", "input_image", "output_image", "image_file", "image_asset_pointer", "images"),
+            *("audio", "input_audio", "output_audio", "audio_url", "audio_asset_pointer", "video", "video_url"),
+            *(
+                "file",
+                "input_file",
+                "document",
+                "inlinedata",
+                "inline_data",
+                "filedata",
+                "file_data",
+                "blob",
+                "uri",
+            ),
+            *("media", "attachment", "container_upload", "real_time_user_audio_video_asset_pointer", "input_video"),
+            *("video_container_asset_pointer", "source-document", "image-data", "file_search", "gif", "voice"),
+        ),
+        "media",
+    ),
+    **dict.fromkeys(("step-start", "step-finish", "start-step", "finish-step", "flag", "token_budget"), "marker"),
+}
+"""The table of part types, for all formats; Gemini and Bedrock name the type by the key that holds the part."""
+
+_PATTERNS: Sequence[tuple[re.Pattern[str], Kind]] = (
+    (re.compile(r".*(_tool_result|_call_output|_result)"), "result"),
+    (re.compile(r".*_call|tool-.+"), "call"),
+)
+_KEYED = frozenset(
+    (
+        *("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "image", "video"),
+        *(
+            "codeExecutionResult",
+            "function_call",
+            "function_response",
+            "inline_data",
+            "file_data",
+            "executable_code",
+        ),
+        *("code_execution_result", "toolUse", "toolResult", "document", "reasoningContent", "audio"),
+    )
+)
+_TEXT_FIELDS = (
+    "text",
+    "content",
+    "value",
+    "refusal",
+    "transcript",
+    "thinking",
+    "reasoning",
+    "output_text",
+    "input_text",
+)
+_RESULT_FIELDS = (
+    "output",
+    "result",
+    "response",
+    "content",
+    "json",
+    "text",
+    "outputs",
+    "value",
+    "errorText",
+    "error",
+)
+_ARGUMENT_FIELDS = ("arguments", "args", "input", "parameters", "action", "queries", "code", "command")
+_KIND_OF_MEDIA = re.compile(r"image|audio|video|document|photo|voice")
 
 
 @dataclass(frozen=True)
-class Call:
-    """A call of a model or an application: its input and its output."""
+class _Piece:
+    """The reading of a part: text that is said, a text with a label of its own, or a picture or file."""
 
-    thread: str
-    at: datetime | None
-    order: str
-    given: tuple[ChatMessage, ...]
-    returned: tuple[ChatMessage, ...]
+    kind: Literal["said", "other", "media"]
+    text: str
+    label: str = ""
+    key: tuple[str, str] = ("", "")
 
 
-def threads(file: DatasetFile, calls: Iterable[Call], callbacks: LoadCallbacks) -> Iterator[Conversation]:
-    """Yield a conversation for each thread, its calls in the order of their times."""
-    by_thread: dict[str, list[Call]] = {}
-    for call in calls:
-        by_thread.setdefault(call.thread, []).append(call)
-    if not by_thread:
-        callbacks.on_error(Place(file.path).error("has no call with messages", "inputs and outputs with messages"))
-    for thread, of_thread in by_thread.items():
-        history: list[ChatMessage] = []
-        for call in sorted(of_thread, key=lambda call: (call.at or datetime.min, call.order)):
-            continued(history, call.given)
-            continued(history, call.returned)
-        begun = min((call.at for call in of_thread if call.at is not None), default=None)
-        try:
-            conversation = conversation_of(thread, file.dataset, [ChatSession(history, begun)], Place(file.path))
-        except DatasetError as error:
-            callbacks.on_error(error)
+def _type_of(part: Mapping[str, Any]) -> str:
+    written = part.get("type", part.get("content_type", part.get("kind")))
+    if isinstance(written, str) and written:
+        return written
+    return next((key for key in part if key in _KEYED), "")
+
+
+def kind_of_part(name: str) -> Kind | None:
+    """Return what a type of part is; None for an unknown one."""
+    folded = name.casefold()
+    if folded in _PARTS:
+        return _PARTS[folded]
+    return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(folded)), None)
+
+
+@dataclass
+class MessageReader:
+    """Reads messages, and counts in ``left_out`` what it does not show."""
+
+    left_out: LeftOut = field(default_factory=LeftOut)
+
+    # ---- messages ------------------------------------------------------------------------------------------------
+
+    def messages(self, values: object, place: Place, default: TurnRole | None = None) -> list[ChatMessage]:
+        """Return the messages of a list.
+
+        Raises:
+            DatasetError: it is no list.
+        """
+        if not isinstance(values, list):
+            raise place.error(f"is {shown(values)}", "a list of messages")
+        return [each for i, value in enumerate(values) for each in self.message(value, place.at(i), default)]
+
+    def message(self, value: object, place: Place, default: TurnRole | None = None) -> list[ChatMessage]:
+        """Return what a message comes to: what is said, and its thoughts, tool calls and results in their order.
+
+        One that holds nothing, or is no message, is counted as left out.
+        """
+        written = _unwrapped(value)
+        if isinstance(written, str) and default is not None:
+            return [ChatMessage(default, written)] if written.strip() else []
+        if not isinstance(written, dict):
+            self.left_out.add("entry", f"of a list of messages is {shown(value)} and is not shown", place)
+            return []
+        named, role, label = _speaker(written)
+        at, message_id = time_of(written), _id_of(written)
+        before = self.left_out.number
+        pieces = self._pieces_of_message(written, place, is_item=named is None)
+        if not pieces and self.left_out.number > before:
+            return []
+        if named is None and not pieces:
+            kind = _type_of(written)
+            if kind and kind_of_part(kind) is None:
+                self.left_out.add("item", f"of type {kind} is not shown", place)
+            elif kind:
+                self.left_out.add("item", f"of type {kind} without content is not shown", place)
+            else:
+                self.left_out.add(
+                    "message", f"without a known role (it has {_fields(written)}) is not shown", place
+                )
+            return []
+        if named is not None and role is None:
+            self.left_out.add(
+                "message",
+                f"of the role {shown(named)} is shown as neither user nor assistant",
+                place.at("role" if "role" in written else "type"),
+                problem=f"is {shown(named)}",
+            )
+            role, label = "other", label_of(named)
+        found = list(_assembled(pieces, role or "other", label, named or ""))
+        if not found:
+            self.left_out.add("message", "without content is not shown", place)
+        return [replace(each, at=at, id=message_id) for each in found]
+
+    def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
+        if is_item:
+            return list(self._part(written, place)) if _type_of(written) else []
+        pieces: list[_Piece] = []
+        for name in ("reasoning_content", "reasoning", "thinking"):
+            text = written.get(name)
+            if isinstance(text, dict):
+                text = text.get("content")
+            if isinstance(text, str) and text.strip():
+                pieces.append(_Piece("other", text, THINKING))
+                break
+        field_name, content = _content_of(written)
+        pieces += self.parts(content, place.at(field_name) if field_name else place)
+        if not any(piece.kind == "said" for piece in pieces):
+            pieces += self._said_elsewhere(written)
+        for name, single in (("tool_calls", False), ("function_call", True), ("toolInvocations", False)):
+            pieces += self._calls(written.get(name), single, place.at(name))
+        extra = written.get("additional_kwargs")
+        if isinstance(extra, dict) and not any(piece.label == TOOL_CALL for piece in pieces):
+            pieces += self._calls(extra.get("tool_calls"), False, place.at("additional_kwargs", "tool_calls"))
+            pieces += self._calls(extra.get("function_call"), True, place.at("additional_kwargs", "function_call"))
+        for name in ("attachments", "files", "experimental_attachments", "images", "files_v2"):
+            pieces += self._attached(written.get(name), place.at(name))
+        return list(_without_repeated_calls(pieces))
+
+    def _said_elsewhere(self, written: Mapping[str, Any]) -> Iterator[_Piece]:
+        """Return what is said outside the content: a refusal, or the transcript of a voice message."""
+        if isinstance(written.get("refusal"), str) and written["refusal"].strip():
+            yield _Piece("said", written["refusal"])
+        audio = written.get("audio")
+        if isinstance(audio, dict):
+            transcript = audio.get("transcript")
+            yield (
+                _Piece("said", transcript) if isinstance(transcript, str) and transcript else _media("audio", audio)
+            )
+
+    def _calls(self, listed: object, single: bool, place: Place) -> Iterator[_Piece]:
+        if single and isinstance(listed, dict):
+            yield from self._part({"type": "function_call", **listed}, place)
+        if not single and isinstance(listed, list):
+            for index, call in enumerate(listed):
+                if isinstance(call, dict):
+                    yield from self._part({**call, "type": "tool_call"}, place.at(index))
+                else:
+                    self.left_out.add("tool call", f"is {shown(call)} and is not shown", place.at(index))
+
+    def _attached(self, listed: object, place: Place) -> Iterator[_Piece]:
+        for each in listed if isinstance(listed, list) else ():
+            if isinstance(each, dict):
+                text = each.get("extracted_content")
+                piece = _media("file", each)
+                yield _Piece("other", f"{piece.text}\n{text}", "File") if isinstance(text, str) and text else piece
+            elif isinstance(each, str):
+                yield _media(str(place.steps[-1]).rstrip("s"), {})
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    def parts(self, content: object, place: Place) -> list[_Piece]:
+        """Return what a content comes to: a text, a part or a list of parts."""
+        if content is None:
+            return []
+        if isinstance(content, str):
+            return [_Piece("said", content)] if content.strip() else []
+        if isinstance(content, dict):
+            return list(self._part(content, place))
+        if isinstance(content, list):
+            return [piece for i, part in enumerate(content) for piece in self._listed_part(part, place.at(i))]
+        is_what = f"is {shown(content)}"
+        self.left_out.add("content", f"{is_what} and is not shown", place, problem=is_what)
+        return []
+
+    def _listed_part(self, part: object, place: Place) -> Iterable[_Piece]:
+        if isinstance(part, str):
+            return [_Piece("said", part)] if part.strip() else []
+        if isinstance(part, dict):
+            return self._part(part, place)
+        self.left_out.add("part", f"is {shown(part)} and is not shown", place)
+        return []
+
+    def _part(self, part: Mapping[str, Any], place: Place) -> Iterator[_Piece]:
+        name = _type_of(part)
+        kind = kind_of_part(name) if name else None
+        inner = part.get(name)
+        body: Mapping[str, Any] = inner if isinstance(inner, dict) else part
+        if part.get("thought") is True and kind == "text":
+            kind = "thinking"
+        if not name and any(isinstance(part.get(key), str) for key in ("text", "content")):
+            kind = "text"
+        match kind:
+            case "text" | "thinking":
+                text = _text_in(part) or _text_in(body)
+                if text is None and kind == "thinking":
+                    text = _summary(part)
+                if text is None:
+                    has = f"without text (it has {_fields(part)})" if kind == "text" else "without text"
+                    self.left_out.add("part", f"of type {name or 'text'} {has} is not shown", place)
+                elif text.strip():
+                    yield _Piece("said", text) if kind == "text" else _Piece("other", text, THINKING)
+                elif kind == "thinking":
+                    self.left_out.add("part", f"of type {name} without text is not shown", place)
+            case "call":
+                yield from self._call(name, part, body, place)
+            case "result":
+                yield self._result(name, part, body, place)
+            case "media":
+                transcript = _first(body, ("transcript",)) or _first(part, ("transcript",))
+                yield (
+                    _Piece("said", transcript) if isinstance(transcript, str) and transcript else _media(name, part)
+                )
+            case None:
+                what = f"of type {name}" if name else f"with {_fields(part)}"
+                self.left_out.add("part", f"{what} is not shown", place)
+
+    def _call(self, name: str, part: Mapping[str, Any], body: Mapping[str, Any], place: Place) -> Iterator[_Piece]:
+        """Return a call, and its result where the same part holds it, as in the AI SDK."""
+        invocation = part.get("toolInvocation")
+        body = invocation if isinstance(invocation, dict) else body
+        function = body.get("function")
+        named = function if isinstance(function, dict) else body
+        called = _first(named, ("name", "toolName", "tool_name", "tool", "apiName"))
+        if not isinstance(called, str) or not called:
+            called = name.removeprefix("tool-").removesuffix("_call") if kind_of_part(name) == "call" else "tool"
+            called = "code" if name.casefold() in ("executablecode", "executable_code") else called
+        arguments = _first(named, _ARGUMENT_FIELDS)
+        identity = _first(body, ("id", "call_id", "toolCallId", "tool_call_id", "toolUseId"))
+        yield _Piece("other", tool_call(called, arguments), TOOL_CALL, (str(identity or ""), called))
+        result_fields = ("output", "result", "errorText", "outputs", "results")
+        if name.casefold() not in ("tool_use", "function_call"):
+            result = next((body[key] for key in result_fields if body.get(key) is not None), None)
+            if result is not None:
+                yield _Piece("other", self._result_text(result, place), TOOL)
+
+    def _result(self, name: str, part: Mapping[str, Any], body: Mapping[str, Any], place: Place) -> _Piece:
+        value = next((body[key] for key in _RESULT_FIELDS if body.get(key) is not None), None)
+        if value is None and body is not part:
+            value = next((part[key] for key in _RESULT_FIELDS if part.get(key) is not None), None)
+        return _Piece("other", self._result_text(value, place) or "(empty)", TOOL)
+
+    def _result_text(self, value: object, place: Place) -> str:
+        """Return the text of a result: text, parts, or any other value as JSON."""
+        if isinstance(value, dict) and value.get("type") in ("text", "json", "error-text", "error-json", "content"):
+            value = value.get("value", value.get("text", value))
+        if isinstance(value, dict) and isinstance(value.get("content"), list) and _are_parts(value["content"]):
+            value = value["content"]
+        if isinstance(value, list) and _are_parts(value):
+            return "\n".join(piece.text for piece in self.parts(value, place))
+        return as_text(value)
+
+
+def _are_parts(values: Sequence[object]) -> bool:
+    return bool(values) and all(
+        isinstance(each, dict) and (kind_of_part(_type_of(each)) in ("text", "media") or "json" in each)
+        for each in values
+    )
+
+
+def _first(value: Mapping[str, Any], names: Iterable[str]) -> Any:
+    return next((value[name] for name in names if value.get(name) is not None), None)
+
+
+def _text_in(part: Mapping[str, Any]) -> str | None:
+    for name in _TEXT_FIELDS:
+        text = part.get(name)
+        if isinstance(text, dict):
+            text = text.get("value", text.get("text"))
+        if isinstance(text, list):
+            found = [inner if isinstance(inner, str) else _text_in(inner) for inner in text if inner]
+            text = "\n".join(each for each in found if each) if any(found) else None
+        if isinstance(text, str):
+            return text
+    return None
+
+
+def _summary(part: Mapping[str, Any]) -> str | None:
+    for name in ("summary", "content", "thoughts", "reasoningText"):
+        value = part.get(name)
+        if isinstance(value, dict):
+            value = [value]
+        if isinstance(value, list):
+            texts = [_text_in(each) or each.get("summary") for each in value if isinstance(each, dict)]
+            texts += [each for each in value if isinstance(each, str)]
+            return "\n".join(text for text in texts if isinstance(text, str)) or None
+    return None
+
+
+def _media(name: str, part: Mapping[str, Any]) -> _Piece:
+    inner = part.get(name)
+    body = {**part, **(inner if isinstance(inner, dict) else {})}
+    source = body.get("source")
+    body |= source if isinstance(source, dict) else {}
+    mime = str(_first(body, ("mimeType", "mime_type", "mediaType", "media_type", "contentType", "modality")) or "")
+    kind = _KIND_OF_MEDIA.search(f"{name} {mime}" if name.casefold() != "file" or not mime else mime)
+    title = _first(body, ("file_name", "filename", "fileName", "name", "title", "displayName"))
+    word = kind[0] if kind else "file"
+    return _Piece(
+        "media", f"[{word}: {title}]" if isinstance(title, str) and title else f"[{word}]", word.capitalize()
+    )
+
+
+def _assembled(pieces: Sequence[_Piece], role: TurnRole, label: str | None, named: str) -> Iterator[ChatMessage]:
+    """Return the messages of the pieces: texts that follow each other are one, with the rest between them."""
+    says = any(piece.kind == "said" for piece in pieces)
+    texts: list[str] = []
+    for piece in pieces:
+        if piece.kind == "said" or (piece.kind == "media" and not says and role != "other"):
+            texts.append(piece.text)
+        elif piece.kind == "media":
             continue
-        yield conversation
+        else:
+            if texts:
+                yield ChatMessage(role, "\n".join(texts), label)
+                texts = []
+            yield ChatMessage(
+                "other", piece.text, piece.label if role != "other" or not label else _tool_label(piece, label)
+            )
+    if texts:
+        yield ChatMessage(role, "\n".join(texts), label)
+    for piece in pieces:
+        if piece.kind == "media" and (says or role == "other"):
+            yield ChatMessage("other", piece.text, piece.label)
 
 
-def messages_in(value: Any, default: TurnRole, place: Place) -> tuple[ChatMessage, ...]:
-    """Return the messages of an input or an output, in any of the shapes in use; a bare text is one by
-    ``default``.
+def _tool_label(piece: _Piece, label: str) -> str:
+    """Return the label of a result, which the message of the tool may name."""
+    return label if piece.label == TOOL and label.startswith(TOOL) else piece.label
 
-    Raises:
-        DatasetError: a message has an unknown role or content.
-    """
-    if isinstance(value, str):
-        return (ChatMessage(default, value),) if value.strip() else ()
-    if isinstance(value, list):
-        if len(value) == 1 and isinstance(value[0], list):
-            return messages_in(value[0], default, place.at(0))
-        if value and all(_is_message(each) for each in value):
-            return tuple(read_messages(value, place))
-        return tuple(m for i, each in enumerate(value) for m in messages_in(each, default, place.at(i)))
+
+def _without_repeated_calls(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
+    """Leave out a call that the parts and ``tool_calls`` of a message both hold."""
+    seen: set[tuple[str, str]] = set()
+    for piece in pieces:
+        if piece.label == TOOL_CALL and piece.key[0]:
+            if piece.key in seen:
+                continue
+            seen.add(piece.key)
+        yield piece
+
+
+def _fields(value: Mapping[str, Any]) -> str:
+    names = [str(name) for name in value]
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+
+
+# ---- where a message has its fields ------------------------------------------------------------------------------
+
+_ROLE_FIELDS = ("role", "sender", "from", "author", "speaker", "sender_type", "senderType", "source", "type")
+_TIME_FIELDS = (
+    *("create_time", "created_at", "createdAt", "timestamp", "time", "date", "send_date", "sent_at", "created"),
+    *("ts", "datetime", "create_at", "time_stamp", "creation_time", "sentAt", "start_time", "startTime"),
+)
+_ID_FIELDS = ("id", "uuid", "messageId", "message_id")
+_CONTENT_FIELDS = ("parts", "content", "value", "text", "mes", "message", "body", "blocks", "utterance")
+_USER_FLAGS = ("isCreatedByUser", "is_user", "isUser", "from_user", "fromUser")
+
+
+def _unwrapped(value: object) -> object:
+    """Return the message inside a serialized one: of LangChain, of its dictionaries, or of a record with a time."""
+    value = decoded(value)
     if not isinstance(value, dict):
-        return ()
-    if _is_message(value):
-        return tuple(read_message(value, place))
-    for name in _WRAPPERS:
-        if isinstance(value.get(name), dict | list):
-            return messages_in(value[name], default, place.at(name))
-    text = next((value[name] for name in _TEXTS if isinstance(value.get(name), str)), "")
-    return (ChatMessage(default, text),) if text.strip() else ()
+        return value
+    if isinstance(value.get("kwargs"), dict) and ("lc" in value or isinstance(value.get("id"), list)):
+        names = value.get("id")
+        last = str(names[-1]) if isinstance(names, list) and names else ""
+        kind = last.removesuffix("Chunk").removesuffix("Message").lower()
+        return {**value["kwargs"], "type": kind or value["kwargs"].get("type")}
+    data = value.get("data")
+    if isinstance(data, dict) and known_role(value.get("type")) and "content" in data:
+        return {**data, "type": value["type"]}
+    inner = value.get("message")
+    if isinstance(inner, dict) and ("role" in inner or "content" in inner or "author" in inner):
+        outer = {name: value[name] for name in (*_TIME_FIELDS, *_ID_FIELDS) if name in value and name not in inner}
+        return {**outer, **({"role": value["type"]} if known_role(value.get("type")) else {}), **inner}
+    return value
 
 
-def _is_message(value: object) -> bool:
+def _speaker(written: Mapping[str, Any]) -> tuple[str | None, TurnRole | None, str | None]:
+    """Return the role as it is written, what it is to a memory, and the label of the message.
+
+    All are None for an item that is no message, such as a tool call among messages.
+    """
+    for name in _USER_FLAGS:
+        if isinstance(written.get(name), bool):
+            return ("user", "user", None) if written[name] else ("assistant", "assistant", None)
+    for name in _ROLE_FIELDS:
+        value = written.get(name)
+        if isinstance(value, dict):
+            value = value.get("role", value.get("type"))
+        if not isinstance(value, str) or not value:
+            continue
+        if name in ("type", "source"):
+            folded = value.removesuffix("Chunk").removesuffix("Message")
+            if known_role(folded) is None or (kind_of_part(value) is not None and "content" not in written):
+                continue
+            value = folded
+        role = known_role(value)
+        person = written.get("name")
+        if role == "other":
+            return value, role, label_of(value, person)
+        return value, role, person if isinstance(person, str) and person.strip() else None
+    return None, None, None
+
+
+def _content_of(written: Mapping[str, Any]) -> tuple[str, object]:
+    for name in _CONTENT_FIELDS:
+        if written.get(name) not in (None, "", []):
+            return name, written[name]
+    return "", None
+
+
+def time_of(written: Mapping[str, Any]) -> datetime | None:
+    """Return the time of a message or a call, whatever the field is called."""
+    for name in _TIME_FIELDS:
+        found = moment(written[name]) if written.get(name) else None
+        if found is not None:
+            return found
+    metadata = written.get("metadata")
+    if isinstance(metadata, dict):
+        for name in ("createdAt", "created_at", "timestamp", "create_time"):
+            found = moment(metadata[name]) if metadata.get(name) else None
+            if found is not None:
+                return found
+    return None
+
+
+def _id_of(written: Mapping[str, Any]) -> str | None:
+    for name in _ID_FIELDS:
+        if isinstance(written.get(name), str | int) and str(written[name]):
+            return str(written[name])
+    return None
+
+
+def is_message(value: object) -> bool:
+    """Return whether a value is a message by its fields: it has a role, and something that it says or does."""
+    value = _unwrapped(value)
     if not isinstance(value, dict):
         return False
-    if isinstance(value.get("kwargs"), dict):
-        return "content" in value["kwargs"]
-    names = {"content", "parts", "tool_calls"}
-    return (isinstance(value.get("role"), str) and not names.isdisjoint(value)) or (
-        value.get("type") in ("human", "ai", "system", "tool") and "content" in value
+    named, role, _ = _speaker(value)
+    if named is None:
+        return is_item(value)
+    says = not {*_CONTENT_FIELDS, "tool_calls", "function_call", "toolInvocations"}.isdisjoint(value)
+    return says and (role is not None or "role" in value)
+
+
+_ITEMS = re.compile(
+    r"(function|tool|custom_tool|local_shell|mcp|web_search|file_search|computer|code_interpreter|image_generation)"
+    r"_call(_output)?|reasoning|item_reference|compaction"
+)
+
+
+def is_item(value: object) -> bool:
+    """Return whether a value is one of the items that OpenAI Responses put among messages."""
+    return isinstance(value, dict) and isinstance(value.get("type"), str) and bool(_ITEMS.fullmatch(value["type"]))
+
+
+# ---- inputs and outputs of calls ---------------------------------------------------------------------------------
+
+_HISTORIES: tuple[str, ...] = (
+    "chat_history",
+    "history",
+    "conversation_history",
+    "message_history",
+    "chatHistory",
+    "conversation",
+)
+_HISTORIES += ("previous_messages", "past_messages", "memory", "context_messages", "messages_history", "dialog")
+_COMPLETE = ("messages", "contents", "prompts", "items", "transcript", "message_list", "new_messages")
+_NESTED: tuple[str, ...] = (
+    "inputs",
+    "outputs",
+    "input",
+    "output",
+    "kwargs",
+    "args",
+    "request",
+    "body",
+    "json",
+    "state",
+    "values",
+    "data",
+)
+_NESTED += (
+    "message",
+    "response",
+    "result",
+    "return_values",
+    "root",
+    "config",
+    "params",
+    "payload",
+    "agent",
+    "model",
+)
+_NESTED += ("candidates", "choices", "generations", "generation", "final_output", "raw", "event", "chunk", "delta")
+_NEWEST = re.compile(
+    r"(.*_)?(question|query|message|input|prompt|utterance|msg|text|ask|content|user|human|task|instruction|q)"
+)
+_ANSWERS = re.compile(
+    r"(.*_)?(output|answer|response|result|reply|completion|text|content|message|generation|assistant|ai|bot|output_text|"
+    r"final_answer|return|answers?|summary)"
+)
+_SYSTEM_FIELDS = (
+    "system",
+    "systemInstruction",
+    "system_instruction",
+    "instructions",
+    "system_prompt",
+    "systemPrompt",
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def system_of(container: Mapping[str, Any], reader: MessageReader, place: Place) -> list[ChatMessage]:
+    """Return the system prompt that stands beside the messages, as in Anthropic's and Gemini's requests."""
+    for name in _SYSTEM_FIELDS:
+        if name in container:
+            pieces = reader.parts(container[name], place.at(name))
+            if pieces:
+                return [ChatMessage("other", "\n".join(piece.text for piece in pieces), SYSTEM)]
+    return []
+
+
+def side(value: Any, default: TurnRole, reader: MessageReader, place: Place) -> tuple[ChatMessage, ...]:
+    """Return the messages of an input or an output, in any of the shapes in use; a bare text is one by ``default``.
+
+    One that is not empty and holds no message is counted as left out, with its keys.
+    """
+    before = reader.left_out.number
+    found = tuple(_side(value, default, reader, place, 0))
+    inside = decoded(value)
+    if not found and inside not in (None, "", [], {}) and reader.left_out.number == before:
+        has = f" (it has {_fields(inside)})" if isinstance(inside, dict) else ""
+        name = "input" if default == "user" else "output"
+        reader.left_out.add(name, f"of a call holds no message that is known{has}: it is not shown", place)
+    return found
+
+
+_DEEPEST = 8
+
+
+def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, depth: int) -> list[ChatMessage]:
+    inside = decoded(value)
+    if isinstance(inside, str):
+        return [ChatMessage(default, inside)] if inside.strip() else []
+    found: list[ChatMessage] = []
+    if depth > _DEEPEST:
+        return found
+    if isinstance(inside, list):
+        found = _listed(inside, default, reader, place, depth)
+    elif isinstance(inside, dict):
+        found = _in_object(inside, default, reader, place, depth)
+    if not found and isinstance(value, str) and default == "assistant" and value.strip() and depth == 0:
+        return [ChatMessage(default, value)]  # the model was asked for JSON, and this is it
+    return found
+
+
+def _listed(
+    values: list[Any], default: TurnRole, reader: MessageReader, place: Place, depth: int
+) -> list[ChatMessage]:
+    found: list[ChatMessage] = []
+    are_messages = any(is_message(each) for each in values)
+    for index, each in enumerate(values):
+        at = place.at(index)
+        if isinstance(each, list) and len(each) == 2 and all(isinstance(one, str) for one in each):
+            said, answer = each
+            role = known_role(said)
+            if role is not None:
+                found.append(ChatMessage(role, answer, label_of(said) if role == "other" else None))
+            else:
+                found += [ChatMessage("user", said), ChatMessage("assistant", answer)]
+        elif is_message(each):
+            found += reader.message(each, at, default)
+        elif (isinstance(each, dict | list) and not are_messages and not _is_known_part(each)) or (
+            isinstance(each, str) and not are_messages
+        ):
+            found += _side(each, default, reader, at, depth + 1)
+        elif isinstance(each, dict):
+            pieces = list(reader._part(each, at)) if _type_of(each) else reader.parts(each, at)
+            found += _assembled(pieces, default, None, default)
+        elif each is not None:
+            reader.left_out.add("entry", f"of a list of messages is {shown(each)} and is not shown", at)
+    return found
+
+
+def _is_known_part(value: object) -> bool:
+    return isinstance(value, dict) and bool(_type_of(value)) and kind_of_part(_type_of(value)) is not None
+
+
+def _in_object(
+    value: dict[str, Any], default: TurnRole, reader: MessageReader, place: Place, depth: int
+) -> list[ChatMessage]:
+    if is_message(value):
+        return reader.message(value, place, default)
+    if _is_known_part(value):
+        return list(_assembled(list(reader._part(value, place)), default, None, default))
+    found = system_of(value, reader, place)
+    complete = next((name for name in _COMPLETE if _holds_messages(value.get(name))), None)
+    history = next((name for name in _HISTORIES if _holds_messages(value.get(name))), None)
+    if complete is None and default == "user" and history is not None:
+        found += _side(value[history], "user", reader, place.at(history), depth + 1)
+    if complete is not None:
+        found += _side(value[complete], default, reader, place.at(complete), depth + 1)
+        said = [each for each in found if each.role != "other"]
+        if default == "assistant" or (said and said[-1].role == "user"):
+            return found
+    newest = _newest(value, default, reader, place, depth, {complete, history})
+    last = next((each for each in reversed(found) if each.role == "user"), None)
+    if default == "user" and last is not None and found[-1] is last:
+        newest = [each for each in newest if each.text.strip() != last.text.strip()]
+    return found + newest
+
+
+def _holds_messages(value: object) -> bool:
+    value = decoded(value)
+    return isinstance(value, list) or (isinstance(value, dict) and _holds_messages(value.get("messages")))
+
+
+def _newest(
+    value: dict[str, Any],
+    default: TurnRole,
+    reader: MessageReader,
+    place: Place,
+    depth: int,
+    known: set[str | None],
+) -> list[ChatMessage]:
+    """Return what a call is given or returns beside the history: in a nested value, or as a text of its own."""
+    if default == "assistant" and isinstance(value.get("choices", value.get("candidates")), list):
+        name = "choices" if "choices" in value else "candidates"
+        return _first_choice(value[name], default, reader, place.at(name), depth)
+    if default == "assistant" and isinstance(value.get("generations"), list):
+        return _generations(value["generations"], default, reader, place.at("generations"), depth)
+    pattern = _NEWEST if default == "user" else _ANSWERS
+    order = sorted(
+        (name for name in value if name not in known),
+        key=lambda name: (name in _SYSTEM_FIELDS, _rank(name, default)),
     )
+    for name in order:
+        inside = value[name]
+        if name in _SYSTEM_FIELDS or name in _HISTORIES or inside in (None, "", [], {}):
+            continue
+        if (isinstance(inside, dict | list) and (name in _NESTED or pattern.fullmatch(_snake(name)))) or (
+            isinstance(inside, str) and (name in _NESTED or pattern.fullmatch(_snake(name)))
+        ):
+            found = _side(inside, default, reader, place.at(name), depth + 1)
+        else:
+            continue
+        if found:
+            return found
+    return []
+
+
+_FIRST_NAMES = {
+    "user": ("input", "question", "query", "prompt", "message"),
+    "assistant": ("output", "answer", "response"),
+}
+
+
+def _rank(name: str, default: TurnRole) -> int:
+    names = _FIRST_NAMES.get(default, ())
+    return names.index(name) if name in names else len(names)
+
+
+def _snake(name: str) -> str:
+    return _CAMEL.sub("_", name).casefold()
+
+
+def _first_choice(
+    choices: list[Any], default: TurnRole, reader: MessageReader, place: Place, depth: int
+) -> list[ChatMessage]:
+    reader.left_out.add(
+        "answer", "beside the first one of a call is not shown", place.at(1), max(0, len(choices) - 1)
+    )
+    return _side(choices[0], default, reader, place.at(0), depth + 1) if choices else []
+
+
+def _generations(
+    listed: list[Any], default: TurnRole, reader: MessageReader, place: Place, depth: int
+) -> list[ChatMessage]:
+    """Return the first of the generations of LangChain: a list, or one for each prompt."""
+    if listed and isinstance(listed[0], list):
+        reader.left_out.add("answer", "beside the first one of a call is not shown", place.at(1), len(listed) - 1)
+        return _generations(listed[0], default, reader, place.at(0), depth)
+    if not listed:
+        return []
+    reader.left_out.add("answer", "beside the first one of a call is not shown", place.at(1), len(listed) - 1)
+    first = listed[0]
+    message = first.get("message") if isinstance(first, dict) else None
+    if is_message(message):
+        return reader.message(message, place.at(0, "message"), default)
+    return _side(first, default, reader, place.at(0), depth + 1)
+
+
+def messages_beside(
+    container: Mapping[str, Any], name: str, reader: MessageReader, place: Place
+) -> list[ChatMessage]:
+    """Return the messages of a field, after the system prompt that stands beside it.
+
+    Raises:
+        DatasetError: the field holds no list.
+    """
+    return system_of(container, reader, place) + reader.messages(container.get(name), place.at(name))
+
+
+def error_of(left_out: LeftOut) -> DatasetError | None:
+    """Return the first thing that was left out as an error, for a file of which nothing is left."""
+    problem = left_out.first_problem
+    return problem[0].error(problem[1], "a message of a user or an assistant") if problem else None

@@ -102,7 +102,8 @@ class Conversation(Frozen):
     """A conversation with its questions.
 
     ``dataset`` is the id of the dataset (a file's stem); ``language`` is a BCP 47 tag. ``conversing`` marks tests
-    in which the agent answers, so turns and sessions are created during the run.
+    in which the agent answers, so turns and sessions are created during the run: ``end`` and ``can_be_replayed``
+    say what follows from it.
     """
 
     id: StorableText
@@ -113,6 +114,19 @@ class Conversation(Frozen):
     language: str | None = None
     tags: tuple[str, ...] = ()
     conversing: bool = False
+
+    @property
+    def end(self) -> int | None:
+        """Return the number of the last turn; None while replies decide whether another one follows."""
+        return None if self.conversing else len(self.turns)
+
+    @property
+    def can_be_replayed(self) -> bool:
+        """Return whether other memories can hear the same conversation: to be compared, asked, or forked.
+
+        In tests each reply decides what is said next.
+        """
+        return not self.conversing
 
     @cached_property
     def sessions_by_number(self) -> dict[int, Session]:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
 
-from memreplay.batch.estimate import Estimates
 from memreplay.batch.recorded_run import Ending
 from memreplay.conversations.models import Turn
 from memreplay.drafting.drafts import DraftBook, DraftedPart, parts_of
@@ -19,7 +18,7 @@ from memreplay.llm.counting import not_asked
 from memreplay.llm.model import Reply
 from memreplay.llm.rate_limiter import Gate, StoppedError
 from memreplay.numbers import counted, dollars
-from memreplay.runtime.counting import Counting
+from memreplay.runtime.counting import Counting, Estimates
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.reasking import together
 from memreplay.settings import Settings

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from time import perf_counter
 from typing import Protocol, TypeVar
 
-from memory_backends.base import BackendError, ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall
+from memory_backends.base import (
+    BackendError,
+    ClosingStatus,
+    Exchange,
+    MemoryBackend,
+    Message,
+    Namespace,
+    Recall,
+    StoreLostError,
+)
 from memory_backends.editing import Editable, StoreEdit
 from memory_backends.stores.trace import Phase
-from memreplay.conversations.models import Turn
 from memreplay.engine.events import (
     BackendFailed,
     BackgroundWorkSettled,
@@ -86,9 +94,9 @@ class _Failure:
 class BackendDriver:
     """Runs one memory under the name that its events carry.
 
-    A memory that fails to ingest something is out, since it would no longer answer from the conversation.
-    ``broken`` then says why; it gets no more calls except the one that closes it. Callers that share a driver hold
-    ``lock`` around calls that belong together.
+    A memory that fails to ingest something is out, since it would no longer answer from the conversation; so is one
+    whose store lost something, which ``lost`` then says. ``broken`` says why a memory is out; it gets no more calls
+    except the one that closes it. Callers that share a driver hold ``lock`` around calls that belong together.
     """
 
     def __init__(
@@ -108,6 +116,7 @@ class BackendDriver:
         self.ms = 0.0
         """What the last call took, in milliseconds."""
         self.broken: str | None = None
+        self.lost: str | None = None
         self.lock = asyncio.Lock()
 
     @property
@@ -182,6 +191,27 @@ class BackendDriver:
         done = await self._guarded("by_hand", self._backend.edit(edit), turn)
         return done.why if isinstance(done, _Failure) else done
 
+    async def check_stores(self, turn: int) -> None:
+        """Compare what its stores hold with what was written there. If they differ, or cannot be reached, whatever
+        it recalled since the last check may come from a memory with holes: it is ``lost``.
+
+        Raises:
+            StoppedError: a store is not asked any more.
+        """
+        for store in list(self._backend.trace.stores.values()) if self.broken is None else ():
+            async with self.lock:
+                failed = await self._guarded("recall", store.check(), turn)
+            if isinstance(failed, _Failure):
+                self.broken = self.lost = failed.why
+                return
+
+    async def abandon(self) -> None:
+        """Close the memory without a word: what it did does not count."""
+        async with self.lock:
+            with suppress(Exception):
+                await self._backend.close("cancelled")
+            self._backend.trace.drain()
+
     async def close(self, status: ClosingStatus, turn: int) -> None:
         """Close the memory at the end of the conversation, or when it is abandoned."""
         async with self.lock:
@@ -213,8 +243,8 @@ class BackendDriver:
         """Await the work of a phase; emit the memory's trace, and its failure if it fails.
 
         Raises:
-            StoppedError: no more calls are made to a model that the memory needs. Ingesting half an exchange breaks
-            it.
+            StoppedError: no more calls are made to a model or a store that the memory needs. Ingesting half an
+            exchange breaks it.
         """
         if self.broken is not None and phase != "close":
             _discard(work)
@@ -227,6 +257,8 @@ class BackendDriver:
         except StoppedError as error:
             self._break_after(phase, turn, str(error) or "the run was stopped")
             raise
+        except StoreLostError as error:
+            failure = self.lost = str(error)
         except BackendError as error:
             failure = str(error)
         except Exception as error:
@@ -242,7 +274,10 @@ class BackendDriver:
                 conversation=self._conversation, turn=turn, backend=self._name, phase=phase, error=failure
             )
         )
-        self._break_after(phase, turn, failure)
+        if self.lost is not None:
+            self.broken = self.lost
+        else:
+            self._break_after(phase, turn, failure)
         return _Failure(failure)
 
     def _break_after(self, phase: Phase, turn: int, failure: str) -> None:
@@ -340,41 +375,3 @@ def ms_since(started: float) -> float:
 def _discard(work: Awaitable[object]) -> None:
     if isinstance(work, Coroutine):
         work.close()
-
-
-_LABELS = {"user": "User", "assistant": "AI"}
-
-
-class AgentBackendDriver(BackendDriver):
-    """A memory that reads and ingests the turns of a run of tests."""
-
-    def __init__(self, conversation: str, name: str, backend: MemoryBackend, top_k: int, emit: EventSink) -> None:
-        super().__init__(conversation, name, backend, emit)
-        self._has_read_path = type(backend).perceive is not MemoryBackend.perceive
-        self._top_k = top_k
-
-    async def read(self, turn: Turn, said_at: datetime, context_tokens: int) -> Recall | str:
-        """Return its recall for a user's message, or a sentence that says why it failed.
-
-        A memory without a read path for ordinary turns recalls as for a question.
-        """
-        if self._has_read_path:
-            return await self.perceive(_message(turn, said_at), self._top_k, context_tokens, turn.number)
-        return await self._read("recall", self._backend.recall(turn.text, self._top_k, context_tokens), turn.number)
-
-    async def ingest_turns(self, turns: Sequence[Turn], said_at: datetime, position: int) -> None:
-        """Ingest turns as one exchange, and wait for the background work that this starts."""
-        if self.broken is None:
-            await self.ingest(Exchange(messages=tuple(_message(turn, said_at) for turn in turns)), position)
-
-
-def _message(turn: Turn, said_at: datetime) -> Message:
-    return Message(
-        turn_id=turn.id,
-        turn_number=turn.number,
-        session=turn.session,
-        role=turn.role,
-        label=_LABELS[turn.role],
-        text=turn.text,
-        said_at=said_at,
-    )

@@ -96,6 +96,8 @@ async def play_and_recall(
     try:
         await play(session, embed_ahead, stopping)
         await session.keep()
+        if session.finished:
+            await session.check_stores()
         for ask in asks if session.finished else ():
             known, key = recalls[ask.backend], (ask.question.text, ask.model)
             if key not in known and not stopping():
@@ -103,9 +105,11 @@ async def play_and_recall(
                 recall, ms = await session.recall(ask.question, ask.backend, ask.model)
                 known[key] = Recalled(recall, ms, tuple(events[before:]))
                 del events[before:]
+        if session.finished:
+            await session.check_stores()
     except StoppedError as error:
         stopped = error
-    kept = session.kept_until
+    kept, lost = session.kept_until, session.lost
     status: ClosingStatus = "resolved" if session.finished and not stopping() and stopped is None else "cancelled"
     await session.close(status)
     by_turn: dict[str, dict[int, list[ReplayEvent]]] = {name: {} for name in session.ingesting}
@@ -113,7 +117,8 @@ async def play_and_recall(
         if not isinstance(event, TurnPlayed):
             by_turn[event.backend].setdefault(event.turn, []).append(event)
     memories = {
-        name: PlayedMemory(by_turn[name], recalls[name], status, kept.get(name, 0)) for name in session.ingesting
+        name: PlayedMemory(by_turn[name], recalls[name], status, kept.get(name, 0), lost.get(name))
+        for name in session.ingesting
     }
     return Played(session.position, memories, stopped)
 

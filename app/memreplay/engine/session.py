@@ -5,7 +5,7 @@ It knows no screen, file or provider: events go to a sink, questions through an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -51,6 +51,53 @@ class Ask:
     backend: str
     model: str
     repeat: int = 0
+
+
+class PlayableSession(Protocol):
+    """A port: a conversation that is played turn by turn."""
+
+    @property
+    def position(self) -> int:
+        """Return the number of turns played so far."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Return whether no turn is left."""
+        ...
+
+    async def open(self) -> None:
+        """Open its memories, before the first turn."""
+        ...
+
+    async def step(self) -> bool:
+        """Play the next turn. False if none is left.
+
+        Raises:
+            StoppedError: no more calls are made to a model that the turn needs.
+        """
+        ...
+
+    async def close(self, status: ClosingStatus) -> None:
+        """End the conversation: ``resolved``, or ``cancelled`` if it was abandoned."""
+        ...
+
+
+@runtime_checkable
+class AskableSession(PlayableSession, Protocol):
+    """A port: a session whose memories can be asked the questions of the conversation."""
+
+    def asks(self) -> list[Ask]:
+        """Return all questions of the conversation, for each memory and model."""
+        ...
+
+    async def ask(self, question: Question, backend: str, model: str) -> AnswerScored:
+        """Ask one memory a question in its current state, through one model, and score the reply."""
+        ...
+
+    async def grade(self, question: Question, asked: QuestionAsked, reply: Reply) -> AnswerScored:
+        """Grade a reply that was received."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -141,6 +188,31 @@ class ReplaySession:
         for memory in self._ingesting.values():
             await memory.open(self._plan.run_id)
         await self._edit_by_hand()
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """Return the backends whose stores lost something, and what, in one sentence each."""
+        return {name: memory.lost for name, memory in self._ingesting.items() if memory.lost is not None}
+
+    async def check_stores(self) -> None:
+        """Compare the stores of all memories with what was written there.
+
+        Raises:
+            StoppedError: a store is not asked any more.
+        """
+        stopped: StoppedError | None = None
+        for memory in self._ingesting.values():
+            try:
+                await memory.check_stores(self.position)
+            except StoppedError as error:
+                stopped = error
+        if stopped is not None:
+            raise stopped
+
+    async def abandon(self, names: Collection[str]) -> None:
+        """Close some memories before the others, without an event."""
+        for name in names:
+            await self._ingesting.pop(name).abandon()
 
     async def keep(self) -> None:
         """Keep the memories as they are now for later runs."""

@@ -1,11 +1,10 @@
-"""The ports of the engine and of memories, filled in: questions, agents' turns, chat and facts as model calls."""
+"""The ports of the engine and of memories, filled in: questions, chat and facts as model calls."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,12 +17,10 @@ from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompts import (
     REASONING_TOKENS,
-    build_agent_request,
     build_request,
-    longest_agent_reply,
     one_line,
 )
-from memreplay.llm.tokens import PROMPT_RESERVE, context_budget, context_window, token_counter
+from memreplay.llm.tokens import context_budget
 
 
 class ModelAnswerer:
@@ -43,38 +40,6 @@ class ModelAnswerer:
     def context_budget(self, model: str, limited_by_top_k: bool = True) -> int:
         """Tokens of memory that a prompt may hold: as configured, else what the model's window leaves."""
         return context_budget(model, self._context_tokens, limited_by_top_k)
-
-
-_SMALLEST_BUDGET = 256
-
-
-class ModelAgent:
-    """Speaks for an agent through one model. Each ``repeat`` of a test run has its own replies."""
-
-    def __init__(
-        self, name: str, model: AnswerModel, api_base: str | None, context_tokens: int | None, *, repeat: int = 0
-    ) -> None:
-        self.name = name
-        self._model = model
-        self._api_base = api_base
-        self._context_tokens = context_tokens
-        self._repeat = repeat
-
-    def request(self, message: str, context: str, now: datetime) -> AnswerRequest:
-        request = build_agent_request(message, context, now, self.name, self._api_base)
-        return request.model_copy(update={"repeat": self._repeat})
-
-    async def answer(self, request: AnswerRequest) -> Reply:
-        return await self._model.answer(request)
-
-    def context_budget(self, message: str, limited_by_top_k: bool = True) -> int:
-        """Tokens of memory that fit beside this message: as configured, within the model's window."""
-        window = context_window(self.name)
-        if window is None:
-            return context_budget(self.name, self._context_tokens, limited_by_top_k)
-        taken = PROMPT_RESERVE + longest_agent_reply(self.name) + token_counter(self.name)(message)
-        room = max(window - taken, _SMALLEST_BUDGET)
-        return room if self._context_tokens is None else min(self._context_tokens, room)
 
 
 REPLY_TOKENS = 4000

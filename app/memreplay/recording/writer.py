@@ -177,12 +177,15 @@ class RunRecorder:
     def forget_ingestion(self, conversation_id: str, backends: Sequence[str]) -> None:
         """Delete what these backends did with a conversation, except what they were asked.
 
-        Their stores are gone with the process that held them, so they ingest the conversation again.
+        Their stores are gone with the process that held them, or lost something, so they ingest the conversation
+        again.
         """
+        self.flush()
         self._rows.forget_ingestion(conversation_id, backends)
 
     def forget_asks(self, conversation_id: str, asks: Collection[AskEvent]) -> None:
         """Delete all events of these asks, which will be asked again."""
+        self.flush()
         self._rows.forget_asks(conversation_id, asks)
 
     def keep_answers(self, conversation_id: str) -> list[ReplayEvent]:

@@ -16,7 +16,6 @@ from memory_backends.controls import CLOSED_BOOK
 from memory_backends.editing import KeyEdit, PointEdit, edited_state
 from memreplay.conversations.editing import MessageEdit, edited_conversation
 from memreplay.conversations.models import Conversation, Role
-from memreplay.engine.agent_session import AgentSession
 from memreplay.engine.events import EventSink
 from memreplay.engine.play import Played
 from memreplay.engine.session import ReplayPlan, ReplaySession
@@ -28,7 +27,7 @@ from memreplay.recording.reader import ANY_STATUS, Recording, RunInfo, RunStatus
 from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.changes import paid_replies
 from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
-from memreplay.runtime.run_with_tests import RunWithTests
+from memreplay.runtime.run import Run
 from memreplay.runtime.work import Work
 from memreplay.settings import Settings, read_settings
 from memreplay.timeline.timeline import Timeline
@@ -73,7 +72,7 @@ def fork(recording: Recording, branch: Branch, given: Settings, consent: Consent
     if "backend" not in parent.settings:
         raise UsageError(f"{recording.path}: run {parent.id} was imported: its memories cannot be rebuilt")
     before = recording.conversation(parent.id, branch.conversation)
-    if before.conversing:
+    if not before.can_be_replayed:
         raise UsageError(f"{branch.conversation}: tests in which the agent converses cannot be forked")
     if not 0 <= branch.turn <= len(before.turns):
         raise UsageError(f"--at {branch.turn}: expected a turn from 0 to {len(before.turns)}")
@@ -180,7 +179,7 @@ def is_complete(recording: Recording, run: RunInfo | None) -> bool:
     return all(answer.received is not None and answer.received.reply.error is None for answer in answers)
 
 
-class BranchRun(RunWithTests):
+class BranchRun(Run):
     """Plays a branch, and records it as a run of its own in the trunk's recording."""
 
     def __init__(
@@ -218,7 +217,7 @@ class BranchRun(RunWithTests):
             self.recording_path, settings, datasets, self._made.identity, self._made.branch, self._beside
         )
 
-    def start_session(  # type: ignore[override]  # as in RunWithTests
+    def start_session(
         self,
         conversation: Conversation,
         emit: EventSink | None = None,
@@ -226,7 +225,7 @@ class BranchRun(RunWithTests):
         backends: Sequence[str] | None = None,
         perceive: bool = True,
         played: Played | None = None,
-    ) -> ReplaySession | AgentSession:
+    ) -> ReplaySession:
         """Return a session of the branch; memories perceive turns if those of the trunk did."""
         names = (*self.backend_names, *self.implicit_baselines) if backends is None else backends
         if self._continues and self.recorder is None:

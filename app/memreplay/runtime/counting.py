@@ -1,9 +1,13 @@
-"""Models and providers of an estimate: ports that count calls and make none."""
+"""Models and providers of an estimate: ports that count calls and make none.
+
+Its result is an :class:`Estimates`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from memory_backends.base import TextEmbedder, TextReranker
@@ -12,6 +16,7 @@ from memory_backends.registry import settings_taken
 from memory_backends.resources import Resources
 from memory_backends.retrieval.disk_cache import text_key
 from memory_backends.retrieval.embedding import unit_vectors
+from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.llm.caching import ReplyCache
 from memreplay.llm.counting import Certainty, CountingModel, Estimate, Rows, StandIn, emptiest_reply
 from memreplay.llm.model import AnswerRequest, Reply
@@ -20,6 +25,7 @@ from memreplay.llm.prompts import KINDS
 from memreplay.llm.tokens import token_counter
 from memreplay.runtime.embedders import EMBEDDED
 from memreplay.settings import Settings
+from memreplay.terminal import say
 
 if TYPE_CHECKING:
     from memory_backends.retrieval.embedding import Vector
@@ -211,3 +217,47 @@ class _CountingReranker(TextReranker):
         if texts:
             self._counting.count_scores(self._model, query, texts)
         return [float(-place) for place in range(len(texts))]
+
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class OccasionalLines:
+    """Says on standard error how far an estimate is, every ten seconds; a quick one says nothing."""
+
+    def __init__(self) -> None:
+        self._last = monotonic()
+
+    def say(self, sentence: str) -> None:
+        """Say this if it is time for a line."""
+        if monotonic() - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = monotonic()
+            say(f"estimating: {sentence}")
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The estimated calls and cost of a command, part by part, with the limits of the estimate in sentences."""
+
+    rows: Rows
+    notes: Sequence[str] = ()
+
+
+class Failures:
+    """Why memories could not go on, by name: most likely for want of a real reply."""
+
+    def __init__(self) -> None:
+        self._why: dict[str, str] = {}
+
+    def note(self, event: ReplayEvent) -> None:
+        """Note the first failure of a memory."""
+        if isinstance(event, BackendFailed):
+            why = f"it failed at turn {event.turn} ({event.phase}): {event.error}"
+            self._why.setdefault(event.backend, why)
+
+    def marked(self, rows: Rows) -> list[str]:
+        """Mark the rows of these memories; one sentence for each memory."""
+        for (part, _), row in rows.items():
+            if part.removesuffix(WRITER) in self._why:
+                row.certainty = "cannot be estimated"
+        return [f"{name} cannot be estimated: {why}" for name, why in self._why.items()]

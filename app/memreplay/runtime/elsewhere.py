@@ -101,9 +101,6 @@ async def _played(work: Assignment) -> Played:
     conversation, warnings = work.conversation, list[str]()
     run = Run(_with_own_servers(work.settings), Path(), warn=warnings.append, run_id=work.run_id)
     try:
-        memories = run.backends_for(conversation, work.backends)
-        events: list[ReplayEvent] = []
-        session = run.unrecorded_session(conversation, memories, events.append, perceive=work.perceive)
 
         def filled(known: Conversation) -> frozenset[str]:
             return frozenset() if work.perceive else run.filled_before(known)
@@ -113,9 +110,20 @@ async def _played(work: Assignment) -> Played:
                 await run.embed(texts)
 
         ahead = EmbeddingAhead([conversation], work.backends, embed, filled=filled)
-        played = await play_and_recall(
-            session, events, work.asks, lambda number: ahead.of(conversation, number), _stopping.is_set
-        )
+
+        async def play_once() -> tuple[Played, Mapping[str, str]]:
+            memories = run.backends_for(conversation, work.backends)
+            events: list[ReplayEvent] = []
+            session = run.unrecorded_session(conversation, memories, events.append, perceive=work.perceive)
+            played = await play_and_recall(
+                session, events, work.asks, lambda number: ahead.of(conversation, number), _stopping.is_set
+            )
+            return played, session.lost
+
+        played, lost = await play_once()
+        if lost and not _stopping.is_set():
+            warnings += [f"{conversation.id}: {why}; it is filled again" for why in dict.fromkeys(lost.values())]
+            played, _ = await play_once()
         await ahead.end()
         return replace(played, warnings=tuple(warnings))
     finally:

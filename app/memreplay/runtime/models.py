@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from memory_backends.metering import ChatModel, FactExtractor
-from memreplay.dataset_interfaces.language_model import LLMReply, LLMRequest
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import CachedModel, ReplyCache, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.litellm_setup import loaded_litellm
-from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage
+from memreplay.llm.model import AnswerModel
 from memreplay.llm.ports import MemoryChatModel, ModelAnswerer, ModelFactExtractor
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
@@ -103,31 +102,3 @@ class RunModels:
     def close(self) -> None:
         if self._reply_store is not None:
             self._reply_store.close()
-
-
-class Judge:
-    """The one model that grades tests and plays parts in them, whatever model their datasets ask for."""
-
-    def __init__(self, name: str, model: AnswerModel, api_base: str | None) -> None:
-        self.name = name
-        self._model = model
-        self._api_base = api_base
-        self.rejected: set[str] = set()
-        """Unusable replies: one that comes from the cache is asked again, as the next repeat."""
-
-    async def answer(self, request: LLMRequest, repeat: int = 0) -> LLMReply:
-        """Ask with the dataset's parameters. A failure or refusal is a reply with an error."""
-        parameters = {"temperature": request.temperature, "max_tokens": request.max_tokens, **request.parameters}
-        messages = tuple(
-            PromptMessage(role=message["role"], segments=(message["content"],)) for message in request.context
-        )
-        call = AnswerRequest(
-            model=self.name, api_base=self._api_base, messages=messages, parameters=parameters, repeat=repeat
-        )
-        reply = await self._model.answer(call)
-        while reply.reused and reply.text in self.rejected:
-            call = call.model_copy(update={"repeat": call.repeat + 1})
-            reply = await self._model.answer(call)
-        if reply.refused:
-            return LLMReply(None, reply.cost_usd, "the provider refused")
-        return LLMReply(reply.text, reply.cost_usd, reply.error)

@@ -16,12 +16,14 @@ from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.session import Answerer, EarlierLimits, ReplayPlan, ReplaySession
+from memreplay.errors import UsageError
 from memreplay.llm.secrets import without_secrets
 from memreplay.llm.tokens import context_budget, token_counter
 from memreplay.recording.branches import Branch
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.embedders import EMBEDDED
 from memreplay.runtime.memories import RunMemories
+from memreplay.runtime.run import Run, start
 from memreplay.settings import ADDRESSES, AS_GIVEN, CHANGE_NO_ANSWER, Settings, recorded_values
 from memreplay.trust import Consent, NotAllowedError, reaches
 
@@ -75,6 +77,21 @@ def settings_to_continue(recorded: Mapping[str, Any], given: Settings, file: Pat
             kept[name] = getattr(given, name)
     _check(kept, given, file, consent)
     return replace(given, **kept)
+
+
+def continued(recording: Path, recorded: Mapping[str, Any], given: Settings, consent: Consent) -> Run:
+    """Return the run that goes on with the unfinished run of a recording on the screen, with its settings.
+
+    Raises:
+        NotAllowedError: they ask for what neither the user's settings nor ``consent`` allow.
+        UsageError: the run was started without a screen, and asks what the screen does not.
+    """
+    if recorded.get("closed_book_asked_along"):
+        raise UsageError(
+            f"{recording}: this run was started with --batch; repeat that command with --recording {recording}"
+            " --resume"
+        )
+    return start(settings_to_continue(recorded, given, recording, consent), recording, resumes=True)
 
 
 def refuse_memories(backends: Sequence[str], given: Settings, file: Path, consent: Consent) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
@@ -15,7 +16,7 @@ from memreplay.engine.events import EventSink, ReplayEvent
 from memreplay.engine.play import Played
 from memreplay.engine.probes import Probe
 from memreplay.engine.remote.addresses import models_asked_of
-from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.engine.session import PlayableSession, ReplayPlan, ReplaySession
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
@@ -203,6 +204,10 @@ class Run:
         elsewhere = played.memories if played is not None else None
         return ReplaySession(conversation, memories, self._answerer, plan, self.recorded(emit), keeper, elsewhere)
 
+    def session_for(self, conversation: Conversation, emit: EventSink) -> PlayableSession:
+        """Return a session of a conversation for the screen, which can play any kind of session."""
+        return self.start_session(conversation, emit)
+
     def unrecorded_session(
         self, conversation: Conversation, memories: Mapping[str, MemoryBackend], emit: EventSink, *, perceive: bool
     ) -> ReplaySession:
@@ -297,6 +302,33 @@ class Run:
         finally:
             self._models.close()
             await self._memories.close()
+
+
+def start(
+    settings: Settings,
+    recording: Path,
+    work: Work = NOTHING,
+    *,
+    resumes: bool = False,
+    estimates: bool = False,
+    warn: Callable[[str], None] = lambda sentence: None,
+) -> Run:
+    """Return a run that is ready to begin, with all that it needs: nothing was asked or recorded yet.
+
+    Without a screen it does ``work``. The screen gives it conversations one by one; it may go on with an unfinished
+    run (``resumes``). One that ``estimates`` counts the calls that it would make, on embedded stores, so that
+    servers stay unchanged.
+
+    Raises:
+        UsageError: a setting is unusable, or an option is one that no memory in the run takes.
+    """
+    counting = None
+    if estimates:
+        from memreplay.runtime.counting import Counting
+
+        settings = replace(settings, redis_url=None, qdrant_url=None)
+        counting = Counting(settings)
+    return Run(settings, recording, work, resumes=resumes, warn=warn, counting=counting)
 
 
 def content_digest(conversation: Conversation) -> str:

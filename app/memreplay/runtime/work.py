@@ -1,11 +1,11 @@
-"""The work of a run, from its settings and datasets: who answers, and which questions or tests."""
+"""The work of a run, from its settings and datasets: who answers, and which questions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -17,8 +17,6 @@ from memory_backends.plugins import is_handed_over
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.conversations.validation_errors import SILENT, OnOpened
-from memreplay.dataset_interfaces.definitions import Benchmark
-from memreplay.dataset_interfaces.sources import TestSource, split_specs
 from memreplay.engine.remote.addresses import is_agent, models_asked_of, refuse_unknown_backends
 from memreplay.engine.session import Ask
 from memreplay.errors import UsageError
@@ -32,10 +30,9 @@ _Place = TypeVar("_Place", bound=Hashable)
 
 @dataclass(frozen=True)
 class Work:
-    """Conversations with their questions, and tests."""
+    """Conversations with their questions."""
 
     conversations: Sequence[Conversation] = ()
-    sources: Sequence[TestSource] = ()
     answer_key: AnswerKey | None = None
 
     @property
@@ -93,6 +90,7 @@ def work_of(
     settings: Settings,
     datasets: Sequence[str | Conversation],
     *,
+    has_tests: bool = False,
     evidence: Path | None = None,
     answer_key: Path | None = None,
     warn: Callable[[str], None],
@@ -100,25 +98,27 @@ def work_of(
 ) -> Work:
     """Return what the datasets ask, the shipped ones if none is named.
 
+    If the run ``has_tests``, in which the agent converses, it need not ask anything else.
+
     Raises:
         MemreplayError: a dataset or the answer key is unusable, or there is nothing to ask.
     """
     given = [each for each in datasets if isinstance(each, Conversation)]
     named = [each for each in datasets if isinstance(each, str)]
-    specs, sources = split_specs(tuple(named) if datasets else tuple(entry.id for entry in default_datasets()))
-    _refuse_for_tests(settings, sources, [*specs, *(each.id for each in given)])
+    specs = named if datasets or has_tests else [entry.id for entry in default_datasets()]
+    _refuse_for_tests(settings, [*specs, *(each.id for each in given)], has_tests=has_tests)
     loaded = load(specs, evidence, warn, on_opened) if specs else iter(())
     found = _chain(given, loaded)
     if settings.sample is not None:
         conversations = sampled_questions(found, settings.sample, settings.seed)
     else:
         conversations = list(first_questions(found, settings.limit))
-    if not sources and not any(conversation.questions for conversation in conversations):
+    if not has_tests and not any(conversation.questions for conversation in conversations):
         raise UsageError("nothing to ask: the chosen datasets contain no questions")
     key = read_answer_key(answer_key) if answer_key else None
     if key is not None:
         key.check(conversations)
-    return Work(conversations, sources, key)
+    return Work(conversations, key)
 
 
 def _chain(given: Sequence[Conversation], loaded: Iterator[Conversation]) -> Iterator[Conversation]:
@@ -132,24 +132,26 @@ def _chain(given: Sequence[Conversation], loaded: Iterator[Conversation]) -> Ite
             yield conversation
 
 
-def refuse_agents(settings: Settings, sources: Sequence[TestSource]) -> None:
+def refuse_agents(settings: Settings) -> None:
     """Raise UsageError if a remote agent would have to run tests."""
     agents = [name for name in settings.backend if is_agent(name)]
-    if sources and agents:
+    if agents:
         raise UsageError(f"tests run on memories; {agents[0]} is an agent")
 
 
-def _refuse_for_tests(settings: Settings, sources: Sequence[TestSource], conversations: Sequence[str]) -> None:
-    """Raise UsageError for an option that has no meaning for these tests and conversations."""
-    refuse_agents(settings, sources)
-    if sources and ORACLE in settings.backend:
+def _refuse_for_tests(settings: Settings, conversations: Sequence[str], *, has_tests: bool) -> None:
+    """Raise UsageError for an option that has no meaning for these conversations, with tests or without."""
+    if not has_tests:
+        for name in ("examples", "memory_span", "isolated"):
+            if getattr(settings, name):
+                raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests, and none was given")
+        return
+    refuse_agents(settings)
+    if ORACLE in settings.backend:
         raise UsageError(f"--backend {ORACLE} needs the evidence of questions; tests have none: run it separately")
     for name in ("limit", "sample"):
-        if sources and conversations and getattr(settings, name) is not None:
+        if conversations and getattr(settings, name) is not None:
             raise UsageError(f"--{name} counts either questions or tests: run conversations and tests separately")
-    for name in ("examples", "memory_span", "isolated"):
-        if not sources and getattr(settings, name):
-            raise UsageError(f"--{name.replace('_', '-')} is for datasets of tests, and none was given")
 
 
 def implicit_baselines(backends: Sequence[str]) -> tuple[str, ...]:
@@ -210,7 +212,7 @@ def sampled_questions(conversations: Iterable[Conversation], size: int, seed: in
     and seed yield the same sample.
     """
     loaded = list(conversations)
-    drawn = _sample(
+    drawn = stratified_sample(
         (
             (question.type, (conversation.id, question.id))
             for conversation in loaded
@@ -222,22 +224,7 @@ def sampled_questions(conversations: Iterable[Conversation], size: int, seed: in
     return [kept for conversation in loaded if (kept := _with_only(conversation, drawn)).questions]
 
 
-def chosen_tests(benchmarks: Sequence[Benchmark], settings: Settings) -> list[Benchmark]:
-    """Return each benchmark with the tests to run: the first ``limit`` in all, or a sample stratified by
-    dataset.
-    """
-    places = [(at, test) for at, benchmark in enumerate(benchmarks) for test in benchmark.tests]
-    kept = {(at, test.unique_id) for at, test in places[: settings.limit]}
-    if settings.sample is not None:
-        by_dataset = ((test.dataset_name, (at, test.unique_id)) for at, test in places)
-        kept = _sample(by_dataset, settings.sample, settings.seed)
-    return [
-        replace(benchmark, tests=tuple(test for test in benchmark.tests if (at, test.unique_id) in kept))
-        for at, benchmark in enumerate(benchmarks)
-    ]
-
-
-def _sample(places: Iterable[tuple[str, _Place]], size: int, seed: int) -> set[_Place]:
+def stratified_sample(places: Iterable[tuple[str, _Place]], size: int, seed: int) -> set[_Place]:
     """Return a sample of (type, place) pairs, stratified by type."""
     by_type: dict[str, list[_Place]] = defaultdict(list)
     for name, place in places:

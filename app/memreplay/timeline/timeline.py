@@ -217,7 +217,7 @@ class Timeline:
 
     def was_heard(self, position: int) -> bool:
         """Return whether the memories heard the turn at a position. A run that records no turns counts as heard."""
-        return position <= self.played or self.played in (0, self.last_turn) or self.conversation.conversing
+        return position <= self.played or self.played in (0, self.last_turn) or self.conversation.end is None
 
     @property
     def last_turn(self) -> int:

@@ -287,7 +287,7 @@ class MemreplayApp(TerminalApp):
         assert source.path is not None
         if resume is None:
             return
-        await loaded("memreplay.runtime.run_with_tests", *_SCREENS)
+        await loaded("memreplay.runtime.recorded", *_SCREENS)
         from memreplay.tui.sources import ReplaySource
 
         with self._notifying_errors():
@@ -320,7 +320,7 @@ class MemreplayApp(TerminalApp):
         self, title: str, conversations: Sequence[Conversation], backends: Sequence[str], model: str
     ) -> None:
         names = [
-            f"{each.id}  {'tests that converse' if each.conversing else f'{len(each.turns)} turns'}"
+            f"{each.id}  {'tests that converse' if each.end is None else f'{each.end} turns'}"
             for each in conversations
         ]
         chosen = await self._choose(title, names)
@@ -329,7 +329,7 @@ class MemreplayApp(TerminalApp):
 
     @work(group="assembling", exclusive=True)
     async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
-        if conversation.conversing and len(backends) > 1:
+        if not conversation.can_be_replayed and len(backends) > 1:
             # What a memory makes the agent say decides what it is told next, so each needs its own conversation.
             chosen = await self._choose("which memory should converse?", backends)
             if chosen is None:

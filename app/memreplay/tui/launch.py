@@ -14,10 +14,9 @@ from memreplay.trust import Consent
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
-    from memreplay.engine.agent_session import AgentSession
     from memreplay.engine.events import ReplayEvent
     from memreplay.engine.probes import Probe
-    from memreplay.engine.session import ReplaySession
+    from memreplay.engine.session import PlayableSession
     from memreplay.recording.writer import RunRecorder
     from memreplay.timeline.annotations import Annotations
     from memreplay.timeline.event_store import EventArchive
@@ -101,9 +100,7 @@ class RunHandle(Protocol):
     def is_over(self) -> bool:
         """Return whether the run has ended, so that its recorder writes no more."""
 
-    def start_session(
-        self, conversation: Conversation, emit: Callable[[ReplayEvent], None]
-    ) -> ReplaySession | AgentSession:
+    def session_for(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> PlayableSession:
         """Return a session of one conversation. Events are recorded before ``emit`` receives them."""
 
     def side_session(self, conversation: Conversation, emit: Callable[[ReplayEvent], None]) -> Probe:

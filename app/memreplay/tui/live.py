@@ -9,15 +9,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from memreplay.engine.events import AnswerScored, ReplayEvent
+from memreplay.engine.session import AskableSession
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.launch import RunHandle
 
 if TYPE_CHECKING:
-    from memreplay.engine.agent_session import AgentSession
-    from memreplay.engine.session import Ask, ReplaySession
-
-    Session = ReplaySession | AgentSession
+    from memreplay.engine.session import Ask, PlayableSession
 
 _CONCURRENT_ASKS = 4
 _LONGEST_WAIT_TO_LEAVE = 1.0
@@ -39,7 +37,7 @@ class LiveRun:
         self._conversation = timeline.conversation
         self._timeline = timeline
         self._emit = emit
-        self._session: Session | None = None
+        self._session: PlayableSession | None = None
         self._stopping = False
         self._asking: asyncio.Task[None] | None = None
         self._working = asyncio.Lock()
@@ -52,7 +50,8 @@ class LiveRun:
     @property
     def end(self) -> int:
         """Return the last turn; while tests converse it is unknown, and larger than any position."""
-        return sys.maxsize if self._conversation.conversing else len(self._conversation.turns)
+        end = self._conversation.end
+        return sys.maxsize if end is None else end
 
     @property
     def where_saved(self) -> str | None:
@@ -61,9 +60,10 @@ class LiveRun:
         return None if path is None else f"The interrupted run is saved: {path}"
 
     @property
-    def tests_are_over(self) -> bool:
-        """Return whether this is a run of tests and all of them are finished."""
-        return self._conversation.conversing and self._session is not None and self._session.finished
+    def is_done(self) -> bool:
+        """Return whether every turn was played, and there is nothing to ask."""
+        session = self._session
+        return session is not None and session.finished and not isinstance(session, AskableSession)
 
     async def play(self, played: Callable[[int], None]) -> None:
         """Play to the target, reporting each position.
@@ -90,6 +90,8 @@ class LiveRun:
         """
         async with self._working:
             session = await self._start()
+            if not isinstance(session, AskableSession):
+                return True
             asks = session.asks()
             missing = _without_score(asks, self._timeline)
             self.asks, self.answered = len(asks), len(asks) - len(missing)
@@ -104,7 +106,7 @@ class LiveRun:
                 self._asking = None
         return True
 
-    async def _ask_all(self, session: Session, asks: Sequence[Ask]) -> None:
+    async def _ask_all(self, session: AskableSession, asks: Sequence[Ask]) -> None:
         limit = asyncio.Semaphore(_CONCURRENT_ASKS)
         stopped: list[StoppedError] = []
         # The judge failed, or was stopped, after the reply: only it is asked again.
@@ -162,13 +164,13 @@ class LiveRun:
             async with asyncio.timeout(_LONGEST_WAIT_TO_LEAVE):
                 await self.handle.finish("interrupted")
 
-    async def _start(self) -> Session:
+    async def _start(self) -> PlayableSession:
         """Get ready to play or ask; the first time, open the session."""
         self._stopping = False
         self.handle.try_again()
         if self._session is None:
             await self.handle.check()
-            session = self.handle.start_session(self._conversation, self._observe)
+            session = self.handle.session_for(self._conversation, self._observe)
             self._timeline.rest_in(self.handle.live_archive(self._conversation))
             for event in self.handle.kept_events(self._conversation.id):
                 self._emit(event)

@@ -92,7 +92,7 @@ class ReplaySource:
         live one.
         """
         timeline = self.timeline
-        if self.handle is not None or timeline.conversation.conversing or not self.shows_memory:
+        if self.handle is not None or not self.can_be_rebuilt:
             return None
         return timeline.played if timeline.played < timeline.last_turn and timeline.backends else None
 
@@ -105,6 +105,11 @@ class ReplaySource:
     def shows_memory(self) -> bool:
         """Return whether it knows what memories hold: an imported run of another program does not."""
         return "imported_from" not in self.settings
+
+    @property
+    def can_be_rebuilt(self) -> bool:
+        """Return whether memories can be filled again with what was said."""
+        return self.shows_memory and self.timeline.conversation.can_be_replayed
 
     @property
     def settings_in_short(self) -> str:

@@ -128,7 +128,8 @@ def _append_of(timeline: Timeline, backend: str, key: str, number: int, turn: in
 
 def is_end(timeline: Timeline, position: int) -> bool:
     """Return whether a position comes after all turns, where a conversation is closed."""
-    return position > timeline.last_turn and not timeline.conversation.conversing
+    end = timeline.conversation.end
+    return end is not None and position > end
 
 
 def write_words(timeline: Timeline, position: int) -> str:

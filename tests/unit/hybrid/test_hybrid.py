@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from memory_backends.base import BackendError, Recall
+from memory_backends.base import BackendError, Recall, StoreLostError
 from memory_backends.hybrid.backend import HybridBackend
 from memory_backends.records import (
     KNOWLEDGE_COLLECTION,
@@ -140,17 +140,18 @@ async def test_the_planner_notes_what_it_asked_and_found(hybrid):
     assert state["scratchpad"]["hits"]
 
 
-async def test_an_unreadable_personal_state_reads_as_a_blank_one(hybrid, resources):
+async def test_a_personal_state_that_somebody_overwrote_is_an_error_and_not_a_blank_one(hybrid, resources):
     await play(hybrid, TALK[:1])
     await resources.redis.client.set(PLANNER, "{broken")
-    assert (await hybrid.perceive(TALK[1].messages[0], 5, 400)).hits
-    assert (await hybrid.snapshot()).values["redis"][PLANNER]["current_task_id"] == "talk"
+    with pytest.raises(StoreLostError, match=f"lost .* bytes of {PLANNER}"):
+        await hybrid.perceive(TALK[1].messages[0], 5, 400)
+    await hybrid.open(namespace("hybrid"))
 
 
 async def test_a_missing_workspace_is_an_error_of_the_turn(hybrid, resources):
     await play(hybrid, TALK[:1])
     await resources.redis.client.delete(WORKSPACE)
-    with pytest.raises(BackendError, match=r"shared workspace at .* is missing"):
+    with pytest.raises(StoreLostError, match=f"lost .* bytes of {WORKSPACE}"):
         await hybrid.recall("Where does Marta work?", 5, 400)
     await hybrid.open(namespace("hybrid"))
     assert (await hybrid.recall("Where does Marta work?", 5, 400)).hits == ()

@@ -66,8 +66,14 @@ async def test_past_its_size_the_slot_written_longest_ago_makes_room(workspace):
     assert slots[0] == "config.key_3" and slots[-1] == f"config.key_{MOST_SLOTS + 2}"
 
 
-async def test_of_two_writers_at_once_neither_is_lost(resources, workspace):
-    other = SharedWorkspace(OperatingMemory(resources.redis, MemoryTrace()), namespace("hybrid"), resources.clock)
+async def test_of_two_writers_at_once_neither_is_lost(resources):
+    workspace, other = (
+        SharedWorkspace(
+            OperatingMemory(resources.redis, MemoryTrace(), others_write=True), namespace("hybrid"), resources.clock
+        )
+        for _ in range(2)
+    )
+    await workspace.create()
     await asyncio.gather(
         *(workspace.note("one", facts(n, f"We set LEFT_{n}=1 today.")) for n in range(1, 4)),
         *(other.note("two", facts(n, f"We set RIGHT_{n}=1 today.")) for n in range(1, 4)),

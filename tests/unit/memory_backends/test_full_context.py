@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from memory_backends.base import BackendError
+from memory_backends.base import BackendError, StoreLostError
 from memory_backends.full_context import FullContextBackend
 from memory_backends.records import ConversationHistoryLog
 from memory_backends.stores.redis import RedisConnection
@@ -154,7 +154,7 @@ async def test_no_line_is_counted_twice(connection):
 async def test_a_log_that_was_lost_is_an_error_and_not_a_shorter_memory(backend, connection):
     await play(backend, DATED_TALK)
     await connection.client.set(KEY, WHOLE_LOG[:40])
-    with pytest.raises(BackendError, match="shorter than what was appended"):
+    with pytest.raises(StoreLostError, match=r"lost .* bytes of full_history"):
         await backend.recall("anything", 10, 1000)
 
 

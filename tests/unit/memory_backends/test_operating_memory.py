@@ -112,7 +112,7 @@ async def test_a_later_write_is_a_patch_against_what_redis_held(memory, trace):
 
 async def test_a_foreign_write_in_between_shows_as_what_was_replaced_and_does_not_spoil_the_fold(url):
     trace = MemoryTrace()
-    memory = OperatingMemory(RedisConnection.to(url), trace)
+    memory = OperatingMemory(RedisConnection.to(url), trace, others_write=True)
     await memory.write_state(KEY, state(current_task_id="ours"))
     with Redis.from_url(url) as plain:
         plain.set(KEY, state(current_task_id="theirs", scratchpad={"their": "own"}).model_dump_json())
@@ -155,7 +155,8 @@ async def test_a_corrupt_state_reads_as_none_with_the_error_in_the_trace(memory,
     assert fold(trace.drain()).values["redis"][KEY] == await memory.peek(KEY)
 
 
-async def test_compare_and_set_writes_only_over_what_was_expected(memory, connection, trace):
+async def test_compare_and_set_writes_only_over_what_was_expected(connection, trace):
+    memory = OperatingMemory(connection, trace, others_write=True)
     key = SharedWorkspaceState.key("e")
     first = SharedWorkspaceState(event_id="e", status="active", created_at=NOW, last_updated=NOW)
     ours = first.model_copy(update={"shared_data": {"who": "us"}})
@@ -176,7 +177,7 @@ async def test_a_writer_that_cuts_in_between_reading_and_writing_wins(url, monke
     key = SharedWorkspaceState.key("e")
     first = SharedWorkspaceState(event_id="e", status="active", created_at=NOW, last_updated=NOW)
     connection = RedisConnection.to(url)
-    memory = OperatingMemory(connection, MemoryTrace())
+    memory = OperatingMemory(connection, MemoryTrace(), others_write=True)
     await memory.write_state(key, first)
     new_pipeline = connection.client.pipeline
 

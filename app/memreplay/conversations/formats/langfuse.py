@@ -1,7 +1,8 @@
-"""Traces exported from Langfuse: traces or observations as a list or JSON Lines, a page of the API, or a session.
+"""Traces of Langfuse: traces or observations as a list or JSON Lines, a page of the API, a session, or a download.
 
-A thread is the ``sessionId``, else the trace. A trace without input and output is read from its generations. Source
-of the format: Langfuse's API reference (traces, observations, sessions) and its guide to exports.
+A thread is the ``sessionId``, else the trace. A trace without input and output is read from its generations.
+Source of the format: Langfuse's API reference (traces, observations, sessions), its guide to exports, and the
+file that the Download button of a trace writes (``downloadTrace.ts`` in its repository).
 """
 
 from __future__ import annotations
@@ -10,39 +11,39 @@ from collections.abc import Iterator
 from typing import Any
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import Call, messages_in, moment, threads
+from memreplay.conversations.messages import MessageReader, moment, side
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
-from memreplay.errors import DatasetError
 
 NAME = "Langfuse traces"
 SIGNATURE = 'Langfuse traces (with "input", "output" and "sessionId", "traceId" or "observations")'
 
-_MARKS = frozenset({"sessionId", "traceId", "observations", "session_id"})
+_MARKS = frozenset({"sessionId", "traceId", "observations", "session_id", "trace_id"})
 
 
 def detect(file: DatasetFile) -> bool:
     traced = {"input", "output"} & file.fields and _MARKS & file.fields
-    return bool(traced) or file.fields >= {"data", "meta"} or {"id", "traces"} <= file.fields
+    whole = {"trace", "observations"} <= file.fields or {"id", "traces"} <= file.fields
+    return bool(traced) or whole or file.fields >= {"data", "meta"}
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield a conversation for each session."""
-    return threads(file, _calls(file, callbacks), callbacks)
+    return read_calls(file, callbacks, _calls)
 
 
-def _calls(file: DatasetFile, callbacks: LoadCallbacks) -> Iterator[Call]:
-    for place, value in file.values(callbacks):
-        for at, trace, session in _traces(value, place):
-            try:
-                if not isinstance(trace, dict):
-                    raise at.error(f"is {shown(trace)}", "a trace")
-                yield from _of_trace(trace, session, at)
-            except DatasetError as error:
-                callbacks.on_error(error)
+def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+    for at, trace, session in _traces(value, place):
+        if not isinstance(trace, dict):
+            raise at.error(f"is {shown(trace)}", "a trace")
+        yield from _of_trace(trace, session, at, reader)
 
 
 def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]:
+    if isinstance(value, dict) and isinstance(value.get("trace"), dict):
+        yield place.at("trace"), {"observations": value.get("observations"), **value["trace"]}, None
+        return
     for name in ("traces", "data"):
         if isinstance(value, dict) and isinstance(value.get(name), list):
             session = str(value["id"]) if name == "traces" else None
@@ -51,26 +52,30 @@ def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]
     yield place, value, None
 
 
-def _of_trace(trace: dict[str, Any], session: str | None, place: Place) -> Iterator[Call]:
+def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: MessageReader) -> Iterator[Call]:
     named = trace.get("sessionId") or trace.get("session_id") or session
-    thread = str(named or trace.get("traceId") or trace.get("id"))
+    thread = str(named or trace.get("traceId") or trace.get("trace_id") or trace.get("id"))
     if trace.get("type", "GENERATION") != "GENERATION":
         return
-    call = _call(trace, thread, place)
+    call = _call(trace, thread, place, reader)
     if call.given or call.returned:
         yield call
         return
     inside = trace.get("observations")
     for index, each in enumerate(inside if isinstance(inside, list) else ()):
         if isinstance(each, dict) and each.get("type") == "GENERATION":
-            yield _call(each, thread, place.at("observations", index))
+            yield _call(each, thread, place.at("observations", index), reader)
 
 
-def _call(written: dict[str, Any], thread: str, place: Place) -> Call:
+def _call(written: dict[str, Any], thread: str, place: Place, reader: MessageReader) -> Call:
+    begun = next((written[name] for name in ("timestamp", "startTime", "start_time") if written.get(name)), None)
     return Call(
         thread=thread,
-        at=moment(written.get("timestamp", written.get("startTime"))),
+        at=moment(begun),
         order=str(written.get("id", "")),
-        given=messages_in(written.get("input"), "user", place.at("input")),
-        returned=messages_in(written.get("output"), "assistant", place.at("output")),
+        given=side(written.get("input"), "user", reader, place.at("input")),
+        returned=side(written.get("output"), "assistant", reader, place.at("output")),
+        place=place,
+        name=str(written.get("name") or ""),
+        trace=str(written.get("traceId") or written.get("trace_id") or written.get("id") or ""),
     )

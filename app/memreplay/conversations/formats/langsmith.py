@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import Call, messages_in, moment, threads
+from memreplay.conversations.messages import LeftOut, MessageReader, decoded, moment, side
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
-from memreplay.errors import DatasetError
 
 NAME = "LangSmith runs"
 SIGNATURE = 'LangSmith runs (with "run_type")'
@@ -29,50 +29,51 @@ def detect(file: DatasetFile) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield a conversation for each thread."""
-    return threads(file, _calls(file, callbacks), callbacks)
+    return read_calls(file, callbacks, _calls, _of_roots)
 
 
-def _calls(file: DatasetFile, callbacks: LoadCallbacks) -> Iterator[Call]:
-    by_trace: dict[str, list[tuple[bool, bool, Call]]] = defaultdict(list)
-    for place, run in _runs(file, callbacks):
-        try:
-            call = _call(run, place)
-        except DatasetError as error:
-            callbacks.on_error(error)
+def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+    inside = value.get("runs") if isinstance(value, dict) else None
+    found = (
+        [(place.at("runs", i), each) for i, each in enumerate(inside)]
+        if isinstance(inside, list)
+        else [(place, value)]
+    )
+    for at, run in found:
+        if not isinstance(run, dict) or "run_type" not in run:
+            raise at.error(f"is {shown(run)}", 'a run with "run_type"')
+        if run["run_type"] not in ("llm", "chain", "prompt", "agent"):
             continue
+        yield _call(run, at, reader if not run.get("parent_run_id") else MessageReader(LeftOut()))
+
+
+def _of_roots(calls: list[Call]) -> Iterator[Call]:
+    """Yield of each trace the root calls that hold messages; else its model calls, else all."""
+    by_trace: dict[str, list[Call]] = defaultdict(list)
+    for call in calls:
         if call.given or call.returned:
-            by_trace[str(run.get("trace_id") or run.get("id"))].append(
-                (not run.get("parent_run_id"), run.get("run_type") == "llm", call)
-            )
+            by_trace[call.trace].append(call)
     for found in by_trace.values():
-        roots = [call for is_root, _, call in found if is_root]
-        models = [call for _, is_model, call in found if is_model]
-        yield from roots or models or [call for *_, call in found]
+        roots = [call for call in found if call.is_root]
+        models = [call for call in found if call.is_model]
+        yield from roots or models or found
 
 
-def _runs(file: DatasetFile, callbacks: LoadCallbacks) -> Iterator[tuple[Place, dict[str, Any]]]:
-    for place, value in file.values(callbacks):
-        inside = value.get("runs") if isinstance(value, dict) else None
-        found = (
-            [(place.at("runs", i), each) for i, each in enumerate(inside)]
-            if isinstance(inside, list)
-            else [(place, value)]
-        )
-        for at, run in found:
-            if not isinstance(run, dict) or "run_type" not in run:
-                callbacks.on_error(at.error(f"is {shown(run)}", 'a run with "run_type"'))
-                continue
-            yield at, run
-
-
-def _call(run: dict[str, Any], place: Place) -> Call:
-    extra = run.get("extra")
+def _call(run: dict[str, Any], place: Place, reader: MessageReader) -> Call:
+    extra = decoded(run.get("extra"))
     metadata = extra.get("metadata") if isinstance(extra, dict) else None
     named = [metadata[name] for name in _THREAD if metadata.get(name)] if isinstance(metadata, dict) else []
+    named += [run["thread_id"]] if run.get("thread_id") else []
+    trace = str(run.get("trace_id") or run.get("id"))
     return Call(
-        thread=str(named[0] if named else run.get("trace_id") or run.get("id")),
+        thread=str(named[0] if named else trace),
         at=moment(run.get("start_time")),
         order=str(run.get("dotted_order", "")),
-        given=messages_in(run.get("inputs"), "user", place.at("inputs")),
-        returned=messages_in(run.get("outputs"), "assistant", place.at("outputs")),
+        given=side(run.get("inputs"), "user", reader, place.at("inputs")),
+        returned=side(run.get("outputs"), "assistant", reader, place.at("outputs")),
+        place=place,
+        name=str(run.get("name") or ""),
+        trace=trace,
+        is_root=not run.get("parent_run_id"),
+        is_model=run.get("run_type") == "llm",
     )

@@ -1,49 +1,198 @@
-"""OpenAI chat messages: a list of messages, or objects with ``messages`` (fine-tuning files); also as JSON Lines.
+"""Chat messages: a list of them, lists of lists, or objects with ``messages``; as JSON or JSON Lines.
 
-Source of the format: the Chat Completions API reference of OpenAI, and its fine-tuning guide.
+Read are the messages of OpenAI (chat, Responses items, Assistants, fine-tuning and preference files), Anthropic
+(with ``system`` beside the messages), Gemini (``contents``), the AI SDK, LangChain and chat applications
+(LibreChat, Open WebUI, SillyTavern, Claude Code and Codex sessions). Sources: the API references of OpenAI,
+Anthropic and Gemini, the documentation of the AI SDK (UIMessage, ModelMessage) and LangChain
+(``messages_to_dict``, ``dumpd``), and the types of LibreChat, Open WebUI and Codex in their repositories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from memreplay.conversations.chat_logs import Chat, ChatLog, read_chats
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import ChatSession, conversation_of, read_message, read_messages
+from memreplay.conversations.messages import (
+    ChatMessage,
+    MessageReader,
+    is_item,
+    is_message,
+    side,
+    system_of,
+    time_of,
+)
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
-from memreplay.errors import DatasetError
 
 NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 
+_LISTS = ("messages", "contents", "chat_messages", "items")
+_RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
+"""The types of the lines of a Codex session."""
+_BOOKKEEPING = frozenset(
+    {"summary", "file-history-snapshot", "progress", "queue-operation", "custom-title", "system"}
+)
+"""The types of the lines of a Claude Code session that are no messages."""
+
 
 def detect(file: DatasetFile) -> bool:
-    return "messages" in file.fields or _is_message(file)
+    fields = file.fields
+    if not fields.isdisjoint({"messages", "contents", "chat_messages", "chosen", "preferred_output", "chat"}):
+        return True
+    return isinstance(file.first, list) or _is_listed(file.first) or _inside(file.first) is not None
 
 
-def _is_message(file: DatasetFile) -> bool:
-    return "role" in file.fields and not file.fields.isdisjoint({"content", "tool_calls", "parts"})
+def _inside(value: object) -> tuple[str, Any] | None:
+    """Return the object or the list that holds the messages of a value, with its field.
+
+    These are the state of a graph (``values``), the store of LobeChat (``state``), a page of messages (``data``)
+    and a response (``output``).
+    """
+    if not isinstance(value, dict):
+        return None
+    for name in ("values", "channel_values", "state", "checkpoint"):
+        inside = value.get(name)
+        if isinstance(inside, dict) and ("messages" in inside or _inside(inside) is not None):
+            return name, inside
+    for name, mark in (("data", "list"), ("output", "response")):
+        listed = value.get(name)
+        if value.get("object") == mark and isinstance(listed, list) and listed and all(map(is_message, listed)):
+            return name, listed
+    return None
+
+
+def _is_listed(first: object) -> bool:
+    """Return whether the values of a file are messages, and not objects that hold them."""
+    if not isinstance(first, dict):
+        return False
+    if first.get("type") in _RECORDS or "parentUuid" in first or (first.get("type") in _BOOKKEEPING):
+        return True
+    if {"user_name", "character_name"} <= set(first):
+        return True
+    return is_message(first) or is_item(first)
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield one conversation for a list of messages, or one for each object that holds ``messages``."""
-    if _is_message(file):
-        messages = []
-        for place, value in file.values(callbacks):
-            try:
-                messages += list(read_message(value, place))
-            except DatasetError as error:
-                callbacks.on_error(error)
-        yield conversation_of(file.dataset, file.dataset, [ChatSession(messages)], Place(file.path))
+    if not _is_listed(file.first) or "chat_messages" in file.fields:
+        yield from read_chats(file, callbacks, _chats)
         return
-    for number, (place, value) in enumerate(file.values(callbacks), start=1):
-        try:
-            if not isinstance(value, dict):
-                raise place.error(f"is {shown(value)}", 'an object with "messages"')
-            messages = read_messages(value.get("messages"), place.at("messages"))
-            name = file.dataset if file.is_one_object else f"{file.dataset}-{number}"
-            conversation = conversation_of(name, file.dataset, [ChatSession(messages)], place.at("messages"))
-        except DatasetError as error:
-            callbacks.on_error(error)
+    log = ChatLog(file, callbacks)
+    messages: list[ChatMessage] = []
+    for place, value in file.values(log.callbacks):
+        log.values_go_on()
+        messages += _listed(value, place, log.reader)
+    place = Place(file.path)
+    if messages and isinstance(file.first, dict) and file.first.get("object") == "thread.message":
+        messages.sort(key=lambda each: (each.at is None, each.at))
+    yield from log.conversations(Chat(messages, place))
+    log.finish()
+
+
+def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage]:
+    """Return what a line or an element comes to: a message, or a record of a session that holds one."""
+    if isinstance(value, dict):
+        if {"user_name", "character_name"} <= set(value):
+            return []
+        kind, payload = value.get("type"), value.get("payload")
+        if kind in _RECORDS and isinstance(payload, dict):
+            if kind != "response_item":
+                return []  # session data, and events that repeat the items
+            return reader.message({"timestamp": value.get("timestamp"), **payload}, place.at("payload"))
+        if kind in _BOOKKEEPING and "role" not in value and not isinstance(value.get("message"), dict):
+            reader.left_out.add("entry", f"of type {kind} is not shown", place)
+            return []
+        if value.get("isSidechain") is True:
+            reader.left_out.add("message", "of a helper agent is not shown", place)
+            return []
+    return reader.message(value, place)
+
+
+def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
+    """Yield the chat of an object or a list."""
+    if isinstance(value, list):
+        yield Chat(reader.messages(value, place), place)
+        return
+    if not isinstance(value, dict):
+        raise place.error(f"is {shown(value)}", 'an object with "messages"')
+    found = None if "messages" in value else _inside(value)
+    if found is not None:
+        yield from _chats_inside(value, *found, place, reader)
+        return
+    inner = value.get("chat")
+    if isinstance(inner, dict):
+        value = {**{name: value[name] for name in ("id", "title", "created_at") if name in value}, **inner}
+        place = place.at("chat")
+    name = next((name for name in _LISTS if name in value), "messages")
+    written = value.get(name)
+    if isinstance(written, dict) and isinstance(value.get("currentId"), str):
+        written = list(_branch(written, value["currentId"]))
+    history = value.get("history")
+    if isinstance(history, dict) and isinstance(history.get("messages"), dict):
+        written = list(_branch(history["messages"], history.get("currentId"))) or written
+    messages: list[ChatMessage] = []
+    if written is None and not {"chosen", "preferred_output", "rejected"}.isdisjoint(value):
+        given = value.get("input", value.get("prompt"))
+        messages += side(given, "user", reader, place) if given else ()
+    else:
+        messages += system_of(value, reader, place) + reader.messages(written, place.at(name))
+    messages += _preferred(value, reader, place, messages)
+    named = next((value[key] for key in ("conversationId", "uuid", "id", "thread_id") if value.get(key)), None)
+    yield Chat(messages, place.at(name), named if name != "messages" or _is_export(value) else None, time_of(value))
+
+
+def _chats_inside(
+    value: Mapping[str, Any], name: str, inside: Any, place: Place, reader: MessageReader
+) -> Iterator[Chat]:
+    at = place.at(name)
+    if name == "data":
+        messages = reader.messages(inside, at)
+        yield Chat(sorted(messages, key=lambda each: (each.at is None, each.at)), at)
+    elif name == "output":
+        asked = side(value["input"], "user", reader, place.at("input")) if value.get("input") else ()
+        yield Chat([*system_of(value, reader, place), *asked, *reader.messages(inside, at)], at, value.get("id"))
+    elif isinstance(inside.get("messages"), list) and any(
+        isinstance(each, dict) and "sessionId" in each for each in inside["messages"]
+    ):
+        topics: dict[str, list[ChatMessage]] = {}
+        for index, each in enumerate(inside["messages"]):
+            topic = str(each.get("topicId") or each.get("sessionId")) if isinstance(each, dict) else ""
+            topics.setdefault(topic, []).extend(reader.message(each, at.at("messages", index)))
+        for topic, messages in topics.items():
+            yield Chat(messages, at.at("messages"), topic)
+    else:
+        yield from _chats(inside, at, reader)
+
+
+def _is_export(value: Mapping[str, Any]) -> bool:
+    return any(name in value for name in ("conversationId", "title", "uuid", "currentId", "history"))
+
+
+def _branch(nodes: Mapping[str, Any], leaf: object) -> Iterator[Any]:
+    """Yield the messages from the root to the leaf of Open WebUI's tree."""
+    path: list[Any] = []
+    while isinstance(leaf, str) and isinstance(nodes.get(leaf), dict) and len(path) <= len(nodes):
+        path.append(nodes[leaf])
+        leaf = nodes[leaf].get("parentId")
+    yield from path[::-1]
+
+
+def _preferred(
+    value: Mapping[str, Any], reader: MessageReader, place: Place, before: list[ChatMessage]
+) -> list[ChatMessage]:
+    """Return the answers of preference data: the chosen one is said, the other one is shown."""
+    found: list[ChatMessage] = []
+    for names, said in ((("preferred_output", "chosen"), True), (("non_preferred_output", "rejected"), False)):
+        name = next((name for name in names if value.get(name)), None)
+        if name is None:
             continue
-        yield conversation
+        answer = [each for each in side(value[name], "assistant", reader, place.at(name)) if each not in before]
+        found += (
+            answer
+            if said
+            else [ChatMessage("other", each.text, "Rejected") for each in answer if each.role != "user"]
+        )
+    return found

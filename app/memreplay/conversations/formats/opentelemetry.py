@@ -1,27 +1,28 @@
 """OpenTelemetry spans of calls to models: OTLP JSON (``resourceSpans``), or spans as SDKs print them.
 
-A thread is ``gen_ai.conversation.id``, else the trace. The attributes ``gen_ai.input.messages`` and
-``gen_ai.output.messages`` are read, structured or as JSON text. Source of the format: the semantic conventions for
-generative AI (1.37) and the JSON encoding of OTLP.
+A thread is ``gen_ai.conversation.id`` or the session, else the trace. Read are ``gen_ai.input.messages`` and
+``gen_ai.output.messages`` (structured or as JSON text, with ``gen_ai.system_instructions``), the numbered
+attributes of OpenLLMetry (``gen_ai.prompt.0.content``) and OpenInference
+(``llm.input_messages.0.message.content``, ``input.value``), and the events before 1.37. Sources of the format:
+the semantic conventions for generative AI, those of OpenInference and OpenLLMetry in their repositories, and the
+JSON encoding of OTLP.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import orjson
-
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import Call, messages_in, moment, threads
+from memreplay.conversations.messages import MessageReader, decoded, moment, side
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
-from memreplay.errors import DatasetError
 
 NAME = "OpenTelemetry spans"
 SIGNATURE = 'OpenTelemetry spans (with "resourceSpans", or "attributes" and "context")'
-
-_INPUT, _OUTPUT = "gen_ai.input.messages", "gen_ai.output.messages"
 
 
 def detect(file: DatasetFile) -> bool:
@@ -31,18 +32,15 @@ def detect(file: DatasetFile) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield a conversation for each thread. Spans without messages are passed over."""
-    return threads(file, _calls(file, callbacks), callbacks)
+    return read_calls(file, callbacks, _calls)
 
 
-def _calls(file: DatasetFile, callbacks: LoadCallbacks) -> Iterator[Call]:
-    for place, value in file.values(callbacks):
-        try:
-            for at, span in _spans(value, place):
-                attributes = _attributes(span.get("attributes"), at.at("attributes"))
-                if _INPUT in attributes or _OUTPUT in attributes:
-                    yield _call(span, attributes, at.at("attributes"))
-        except DatasetError as error:
-            callbacks.on_error(error)
+def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+    for at, span in _spans(value, place):
+        attributes = _attributes(span.get("attributes"), at.at("attributes"))
+        given, returned = _sides(span, attributes)
+        if given is not None or returned is not None:
+            yield _call(span, attributes, given, returned, at, reader)
 
 
 def _spans(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
@@ -87,22 +85,129 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _call(span: dict[str, Any], attributes: dict[str, Any], place: Place) -> Call:
+def _sides(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the input and the output of a span, in the attributes and events of any generation."""
+    given, returned = attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.output.messages")
+    if given is not None or returned is not None:
+        return _with_system(attributes.get("gen_ai.system_instructions"), given), returned
+    for prefix, suffix in (("gen_ai.prompt", "gen_ai.completion"), ("llm.input_messages", "llm.output_messages")):
+        given, returned = _numbered(attributes, prefix), _numbered(attributes, suffix)
+        if given or returned:
+            return given or None, returned or None
+    given, returned = _in_events(span)
+    if given or returned:
+        return given or None, returned or None
+    kind = attributes.get("openinference.span.kind")
+    if kind in ("LLM", "CHAIN", "AGENT") and ("input.value" in attributes or "output.value" in attributes):
+        return attributes.get("input.value"), attributes.get("output.value")
+    return None, None
+
+
+def _with_system(instructions: Any, given: Any) -> Any:
+    parts, messages = decoded(instructions), decoded(given)
+    if not parts or not isinstance(messages, list):
+        return messages
+    return [{"role": "system", "parts": parts if isinstance(parts, list) else [parts]}, *messages]
+
+
+_INDEX = re.compile(r"\.(\d+)\.(?:message\.)?(.+)")
+_TOOL_FIELD = re.compile(r"tool_calls\.(\d+)\.(?:tool_call\.)?(?:function\.)?(id|name|arguments)")
+_CONTENT_FIELD = re.compile(r"contents?\.(\d+)\.message_content\.(\w+)")
+
+
+def _numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+    """Return the messages whose fields are attributes with numbers: ``gen_ai.prompt.0.content``."""
+    if isinstance(attributes.get(prefix), list):
+        return [each.get("message", each) for each in attributes[prefix] if isinstance(each, dict)]
+    found: dict[int, dict[str, Any]] = {}
+    calls: dict[tuple[int, int], dict[str, Any]] = {}
+    parts: dict[tuple[int, int], dict[str, Any]] = {}
+    for key, value in attributes.items():
+        place = _INDEX.fullmatch(key[len(prefix) :]) if key.startswith(f"{prefix}.") else None
+        if place is None:
+            continue
+        number, name = int(place[1]), place[2]
+        message = found.setdefault(number, {})
+        call, part = _TOOL_FIELD.fullmatch(name), _CONTENT_FIELD.fullmatch(name)
+        if call:
+            calls.setdefault((number, int(call[1])), {})[call[2]] = value
+        elif part:
+            parts.setdefault((number, int(part[1])), {})[part[2]] = value
+        elif name in ("role", "content", "name", "tool_call_id", "reasoning"):
+            message[name] = decoded(value) if _is_list(value) else value
+    for (number, _), call_fields in sorted(calls.items()):
+        found[number].setdefault("tool_calls", []).append(call_fields)
+    for (number, _), part_fields in sorted(parts.items()):
+        found[number].setdefault("content", []).append(part_fields)
+    default = "assistant" if "completion" in prefix or "output" in prefix else "user"
+    return [{"role": default, **found[number]} for number in sorted(found)]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("[{")
+
+
+_EVENT = re.compile(r"gen_ai\.(system|user|assistant|tool|choice|content\.prompt|content\.completion)(\.message)?")
+
+
+def _in_events(span: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return the messages in the events of a span, as before 1.37."""
+    given: list[Any] = []
+    returned: list[Any] = []
+    events = span.get("events")
+    for event in events if isinstance(events, list) else ():
+        if not isinstance(event, dict):
+            continue
+        fields = _attributes(event.get("attributes"), Place(Path("event")))
+        named = _EVENT.fullmatch(str(event.get("name") or fields.get("event.name") or ""))
+        if named is None:
+            if "gen_ai.input.messages" in fields or "gen_ai.output.messages" in fields:
+                given += _as_list(
+                    _with_system(fields.get("gen_ai.system_instructions"), fields.get("gen_ai.input.messages"))
+                )
+                returned += _as_list(decoded(fields.get("gen_ai.output.messages")))
+            continue
+        body = decoded(
+            fields.get("gen_ai.prompt", fields.get("gen_ai.completion", fields.get("body", event.get("body"))))
+        )
+        body = body if body is not None else fields
+        if named[1] == "choice":
+            message = decoded(body.get("message", body)) if isinstance(body, dict) else body
+            message = message if isinstance(message, dict) else {"content": message}
+            returned.append({"role": "assistant", **message})
+        elif named[1].startswith("content"):
+            (given if named[1].endswith("prompt") else returned).extend(_as_list(body))
+        elif isinstance(body, dict):
+            given.append({"role": named[1], **body})
+    return given, returned
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+_THREADS = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "langfuse.session.id",
+    "traceloop.association.properties.session_id",
+)
+
+
+def _call(
+    span: dict[str, Any], attributes: dict[str, Any], given: Any, returned: Any, place: Place, reader: MessageReader
+) -> Call:
     context = span["context"] if isinstance(span.get("context"), dict) else span
-    trace = context.get("traceId", context.get("trace_id"))
+    trace = str(context.get("traceId", context.get("trace_id", "")))
+    begun = span.get("startTimeUnixNano", span.get("start_time", span.get("start_time_unix_nano")))
+    inside = place.at("attributes")
     return Call(
-        thread=str(attributes.get("gen_ai.conversation.id") or trace),
-        at=moment(span.get("startTimeUnixNano", span.get("start_time"))),
+        thread=str(next((attributes[name] for name in _THREADS if attributes.get(name)), trace)),
+        at=moment(begun),
         order=str(context.get("spanId", context.get("span_id", ""))),
-        given=messages_in(_decoded(attributes.get(_INPUT), place.at(_INPUT)), "user", place.at(_INPUT)),
-        returned=messages_in(_decoded(attributes.get(_OUTPUT), place.at(_OUTPUT)), "assistant", place.at(_OUTPUT)),
+        given=side(given, "user", reader, inside.at("gen_ai.input.messages")),
+        returned=side(returned, "assistant", reader, inside.at("gen_ai.output.messages")),
+        place=place,
+        name=str(span.get("name") or ""),
+        trace=trace,
     )
-
-
-def _decoded(value: Any, place: Place) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return orjson.loads(value)
-    except orjson.JSONDecodeError:
-        raise place.error("is not JSON", "messages as JSON") from None

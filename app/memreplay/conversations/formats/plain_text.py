@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memreplay.conversations.chat_logs import ChatSession, conversation_of
 from memreplay.conversations.json_files import DatasetFile, read_text
-from memreplay.conversations.messages import ChatMessage, ChatSession, conversation_of, role_of
+from memreplay.conversations.messages import ChatMessage, role_of
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 

@@ -58,7 +58,7 @@ class Forking:
         if self._source.recorded_in is None:
             self._host.report("Nothing is played yet: space plays a turn, then F forks there.")
             return
-        if self._timeline.conversation.conversing or not self._source.shows_memory:
+        if not self._source.can_be_rebuilt:
             self._host.report("This run cannot be forked: its memories cannot be rebuilt.")
             return
         turn = min(self._host.cursor, self._timeline.last_turn)

@@ -36,6 +36,7 @@ from memreplay.views.panels.answers import AnswersTable, key_of
 from memreplay.views.panels.conversation import turn_words
 from memreplay.views.panels.results import Matrix, ResultsChoice
 from memreplay.views.panels.stores import sides
+from memreplay.views.panels.tests import shows_tests
 from memreplay.views.subjects import (
     AnswerSubject,
     DecisionSubject,
@@ -210,7 +211,7 @@ class Inspection:
 
     def show_results(self) -> None:
         """Open the results so far: of the questions, or of the tests."""
-        if self._timeline.conversation.conversing:
+        if shows_tests(self._timeline):
             if any(isinstance(event, TestScored) for event in self._timeline.tests):
                 self._host.open_screen(
                     TestScoresScreen(self._timeline, memory_recorded=self._source.shows_memory), self.go

@@ -50,7 +50,7 @@ class Asking:
 
     def ask(self) -> None:
         """Choose a question of the conversation, or type one."""
-        if self._timeline.conversation.conversing:
+        if not self._timeline.conversation.can_be_replayed:
             self._host.report("Tests ask their own questions: another would change what they find.")
             return
         title = f"ask as memory stands at turn {self._host.cursor}"

@@ -263,7 +263,7 @@ class ReplayScreen(PlaceScreen[None]):
         elif not self.source.shows_memory:
             self.report("This run was imported from another program, which alone can continue it.")
         elif self.source.path is None or not self.source.is_unfinished:
-            asks = "" if self.timeline.conversation.conversing else " a asks it a question."
+            asks = " a asks it a question." if self.timeline.conversation.can_be_replayed else ""
             self.report(f"This recording is finished: there is nothing left to play.{asks}")
         else:
             self.post_message(ContinueWanted(self.source))

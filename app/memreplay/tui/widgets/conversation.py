@@ -18,7 +18,7 @@ from memreplay.timeline.timeline import Timeline
 from memreplay.tui.widgets.lines_view import AROUND_A_TITLE, LinesView
 from memreplay.views.panels.answers import answers_view
 from memreplay.views.panels.conversation import closing_of
-from memreplay.views.panels.tests import document_of, first_turn_of, scores_view
+from memreplay.views.panels.tests import document_of, first_turn_of, scores_view, shows_tests
 from memreplay.views.text import cells, shortened
 
 _NOTHING_SAID = "step: a first message"
@@ -33,7 +33,7 @@ class ConversationView(LinesView):
         self._turns = document_of(timeline)
         self._turns.closed = closing_of(timeline)
         self.border_title = Content("conversation")
-        self.border_subtitle = Content(_NOTHING_SAID if timeline.conversation.conversing and live else "")
+        self.border_subtitle = Content(_NOTHING_SAID if timeline.conversation.end is None and live else "")
 
     def on_mount(self) -> None:
         self.show(self._turns)
@@ -73,7 +73,7 @@ class AnswersView(LinesView):
     def __init__(self, timeline: Timeline, *, id: str) -> None:
         super().__init__(id=id)
         self._timeline = timeline
-        self._conversing = timeline.conversation.conversing
+        self._shows_tests = shows_tests(timeline)
         self._shown: int | None = None
         self._title, self._names = "answers", list[str]()
         self.display = False
@@ -85,14 +85,14 @@ class AnswersView(LinesView):
 
     def move_to(self, cursor: int) -> None:
         # Summarising takes as long as there are answers: only where a cursor passed one is it done again.
-        if self._conversing:
+        if self._shows_tests:
             last = bisect_right(self._timeline.tests, cursor, key=lambda event: event.turn)
         else:
             last = self._timeline.marks.previous(cursor + 1, {"question"}) or 0
         first = self._timeline.marks.next(-1, {"question"})
-        self.display = self._conversing or (first is not None and first <= cursor)
+        self.display = self._shows_tests or (first is not None and first <= cursor)
         if self.display and last != self._shown:
-            view = (scores_view if self._conversing else answers_view)(self._timeline, cursor)
+            view = (scores_view if self._shows_tests else answers_view)(self._timeline, cursor)
             self._names = view.note.split()
             self._title = view.title
             self._name_columns()
@@ -113,4 +113,4 @@ class AnswersView(LinesView):
 
     def first_turn_of(self, line: int) -> int | None:
         """Return the first turn of the test in a line; None if the lines are questions."""
-        return first_turn_of(self._timeline, line) if self._conversing else None
+        return first_turn_of(self._timeline, line) if self._shows_tests else None

@@ -75,7 +75,7 @@ class LivePlayer(Widget):
         if self.run.over:
             return ""
         turns, played = len(self._timeline.conversation.turns), self.run.position
-        if self._timeline.conversation.conversing:
+        if self._timeline.conversation.end is None:
             return f"conversing, {played} turns so far · x stops" if self.run.target > played + 1 else ""
         if not self.busy:
             return "G asks the questions" if played == turns else ""
@@ -119,7 +119,7 @@ class LivePlayer(Widget):
     async def _drive(self) -> bool:
         self._asking = None
         await self.run.play(self._reached)
-        if not self._ask_when_played and not self.run.tests_are_over:
+        if not self._ask_when_played and not self.run.is_done:
             return False
         if not await self.run.ask():
             return False

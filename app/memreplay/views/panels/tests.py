@@ -257,10 +257,14 @@ class TestsDocument(ConversationDocument):
             yield from self._timeline.events_at(backend, turn)
 
 
+def shows_tests(timeline: Timeline) -> bool:
+    """Return whether there are tests with scores, in the place of questions with answers."""
+    return timeline.conversation.conversing
+
+
 def document_of(timeline: Timeline) -> ConversationDocument:
     """Return the document of a conversation, fixed (a dataset) or growing (a run of tests)."""
-    conversing = timeline.conversation.conversing
-    return TestsDocument(timeline) if conversing else ConversationDocument(timeline)
+    return TestsDocument(timeline) if shows_tests(timeline) else ConversationDocument(timeline)
 
 
 def notes_of(event: ReplayEvent) -> list[Line]:

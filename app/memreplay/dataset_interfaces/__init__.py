@@ -1,6 +1,0 @@
-"""Tests in which the agent converses: GoodAI's dataset interfaces, and the scheduler that runs them.
-
-Dataset authors import from :mod:`memreplay.dataset_interfaces.interface`, and from
-:mod:`memreplay.dataset_interfaces.gpt_generated` for datasets whose examples are written by a model. Nothing here
-imports a provider, a screen or a store.
-"""

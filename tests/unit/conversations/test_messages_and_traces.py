@@ -1,0 +1,351 @@
+"""What chat logs and traces hold is shown once and in order, by its speaker, or announced as left out."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memreplay.conversations.export import LOG_FORMATS
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+
+
+def read(folder: Path, value: Any, name: str = "log.json") -> tuple[list[Conversation], list[str]]:
+    warnings: list[str] = []
+    text = value if isinstance(value, str) else json.dumps(value)
+    (folder / name).write_text(text, encoding="utf-8")
+    return list(load([str(folder / name)], on_warning=warnings.append)), warnings
+
+
+def said(conversation: Conversation) -> list[str]:
+    marks = {"user": "u", "assistant": "a"}
+    return [f"{marks[turn.role]} {turn.text}" for turn in conversation.turns if turn.role != "other"]
+
+
+def shown(conversation: Conversation) -> list[tuple[str, str]]:
+    return [(conversation.label_of(turn), turn.text) for turn in conversation.turns]
+
+
+# ---- parts and messages ------------------------------------------------------------------------------------------
+
+CALL, RESULT = ("Tool call", 'tide({"port": "Brill"})'), ("Tool", "14:20")
+ARGUMENTS = {"port": "Brill"}
+
+TOOL_USE: dict[str, list[dict[str, Any]]] = {
+    "anthropic": [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "tide", "input": ARGUMENTS}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "14:20"}]},
+    ],
+    "responses": [
+        {"type": "function_call", "call_id": "t", "name": "tide", "arguments": json.dumps(ARGUMENTS)},
+        {"type": "function_call_output", "call_id": "t", "output": "14:20"},
+    ],
+    "ai sdk 5": [
+        {"role": "assistant", "parts": [{"type": "tool-tide", "input": ARGUMENTS, "output": "14:20"}]},
+    ],
+    "ai sdk 4": [
+        {
+            "role": "assistant",
+            "content": "",
+            "toolInvocations": [{"toolName": "tide", "args": ARGUMENTS, "result": "14:20", "state": "result"}],
+        },
+    ],
+    "model messages": [
+        {"role": "assistant", "content": [{"type": "tool-call", "toolName": "tide", "input": ARGUMENTS}]},
+        {
+            "role": "tool",
+            "content": [{"type": "tool-result", "toolName": "tide", "output": {"type": "text", "value": "14:20"}}],
+        },
+    ],
+    "gemini": [
+        {"role": "model", "parts": [{"functionCall": {"name": "tide", "args": ARGUMENTS}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "tide", "response": "14:20"}}]},
+    ],
+    "langchain": [
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"name": "tide", "args": ARGUMENTS, "id": "t"}]}},
+        {"type": "tool", "data": {"content": "14:20", "tool_call_id": "t"}},
+    ],
+}
+
+
+@pytest.mark.parametrize("style", TOOL_USE)
+def test_a_tool_call_and_its_result_are_shown_and_nobody_says_them(tmp_path: Path, style: str) -> None:
+    asked, answered = {"role": "user", "content": "When?"}, {"role": "assistant", "content": "At 14:20."}
+    ((conversation,), warnings) = read(tmp_path, {"messages": [asked, *TOOL_USE[style], answered]})
+    assert shown(conversation) == [("User", "When?"), CALL, RESULT, ("AI", "At 14:20.")]
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    ("message", "turns"),
+    [
+        ({"role": "user", "content": [{"type": "image_url", "image_url": {}}]}, [("User", "[image]")]),
+        ({"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}, [("AI", "No.")]),
+        ({"role": "assistant", "content": None, "refusal": "No."}, [("AI", "No.")]),
+        ({"role": "user", "content": [{"type": "input_audio", "transcript": "Ahoy"}]}, [("User", "Ahoy")]),
+        ({"role": "assistant", "audio": {"transcript": "Ahoy"}, "content": None}, [("AI", "Ahoy")]),
+        ({"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm"}]}, [("Thinking", "Hm")]),
+        ({"role": "user", "content": [{"type": "text", "text": {"value": "Hi"}}]}, [("User", "Hi")]),
+        ({"sender": "human", "text": "Hi"}, [("User", "Hi")]),
+        ({"is_user": False, "mes": "Hi"}, [("AI", "Hi")]),
+    ],
+)
+def test_a_message_keeps_what_its_parts_hold(tmp_path: Path, message: Any, turns: list[tuple[str, str]]) -> None:
+    ((conversation,), _) = read(tmp_path, {"messages": [{"role": "user", "content": "First"}, message]})
+    assert shown(conversation)[1:] == turns
+
+
+BOTH = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+CONTAINERS: dict[str, Any] = {
+    "a list": BOTH,
+    "a list of lists": [BOTH],
+    "an object": {"messages": BOTH},
+    "Anthropic": {"system": "Be brief.", "messages": BOTH},
+    "Gemini": {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}, {"role": "model", "parts": [{"text": "Hello"}]}]
+    },
+    "a state of LangGraph": {"values": {"messages": BOTH}},
+    "a page of Assistants": {
+        "object": "list",
+        "data": [{"created_at": 2000000002 - place, **each} for place, each in enumerate(BOTH[::-1])],
+    },
+    "Responses": {"object": "response", "input": "Hi", "output": [{"type": "message", **BOTH[1]}]},
+    "Open WebUI": [
+        {
+            "chat": {
+                "history": {
+                    "currentId": "b",
+                    "messages": {"a": {"parentId": None, **BOTH[0]}, "b": {"parentId": "a", **BOTH[1]}},
+                }
+            }
+        }
+    ],
+    "LobeChat": {"state": {"messages": [{"sessionId": "s", **each} for each in BOTH]}},
+    "LibreChat": {
+        "conversationId": "c",
+        "messages": [{"isCreatedByUser": each is BOTH[0], "text": each["content"]} for each in BOTH],
+    },
+    "Claude": [
+        {"uuid": "c", "chat_messages": [{"sender": each["role"], "text": each["content"]} for each in BOTH]}
+    ],
+    "preferences": {
+        "input": {"messages": BOTH[:1]},
+        "preferred_output": BOTH[1:],
+        "non_preferred_output": [{"role": "assistant", "content": "Go away"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_messages_are_found_in_each_container(tmp_path: Path, name: str, indent: int | None) -> None:
+    ((conversation,), _) = read(tmp_path, json.dumps(CONTAINERS[name], indent=indent))
+    assert said(conversation) == ["u Hi", "a Hello"]
+
+
+def test_lines_of_agent_sessions_are_messages(tmp_path: Path) -> None:
+    claude_code = [{"type": each["role"], "parentUuid": None, "message": each} for each in BOTH]
+    codex = [
+        {"type": "session_meta", "payload": {}},
+        *({"type": "response_item", "payload": {"type": "message", **each}} for each in BOTH),
+    ]
+    for lines in (claude_code, codex):
+        ((conversation,), warnings) = read(tmp_path, "\n".join(map(json.dumps, lines)), "session.jsonl")
+        assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
+def test_parts_that_are_not_known_are_counted(tmp_path: Path) -> None:
+    hello = {"role": "user", "content": [{"type": "text", "text": "Hi"}, *[{"type": "hologram"}] * 3]}
+    ((conversation,), warnings) = read(tmp_path, {"messages": [hello]})
+    assert said(conversation) == ["u Hi"]
+    assert [warning.split(": ")[1] for warning in warnings] == [
+        "3 parts of type hologram are not shown (first at line 1/messages/0/content/1)"
+    ]
+
+
+def test_names_tell_two_users_apart(tmp_path: Path) -> None:
+    both = [{"role": "user", "name": name, "content": "Hi"} for name in ("Ada", "Bob")]
+    ((conversation,), _) = read(tmp_path, both)
+    assert shown(conversation) == [("Ada", "Hi"), ("Bob", "Hi")]
+
+
+def test_a_long_silence_begins_a_session_with_its_date(tmp_path: Path) -> None:
+    times = ("2025-01-01T10:00:00Z", "2025-01-01T11:00:00Z", "2025-03-01T10:00:00Z")
+    ((conversation,), _) = read(tmp_path, [{"role": "user", "content": "Hi", "timestamp": time} for time in times])
+    assert [session.date for session in conversation.sessions] == [
+        datetime(2025, 1, 1, 10),
+        datetime(2025, 3, 1, 10),
+    ]
+    assert [turn.session for turn in conversation.turns] == [1, 1, 2]
+
+
+def test_a_chat_that_cannot_be_read_is_skipped_and_ids_are_made_unique(tmp_path: Path) -> None:
+    good = {"id": "c", "conversations": [{"from": "human", "value": "Hi"}]}
+    found, warnings = read(tmp_path, [good, {"conversations": None}, good | {"conversations": []}, good])
+    assert [conversation.id for conversation in found] == ["c", "c-2"]
+    assert [warning.split(": ", 1)[1] for warning in warnings[:2]] == [
+        "/1: is an object: left out",
+        "/2/conversations: has no message of a user or an assistant: left out",
+    ]
+
+
+PARTS = st.sampled_from(
+    [
+        {"type": "text", "text": "Ahoy"},
+        {"type": "text"},
+        {"type": "hologram", "data": 1},
+        {"type": "image_url", "image_url": {}},
+        {"type": "tool_result", "content": "14:20"},
+        {"type": "reasoning", "summary": []},
+    ]
+)
+MESSAGES = st.one_of(
+    st.builds(
+        lambda role, parts: {"role": role, "content": parts},
+        st.sampled_from(["user", "assistant", "system", "wizard"]),
+        st.lists(PARTS, max_size=1),
+    ),
+    st.sampled_from([{"type": "function_call", "name": "f", "arguments": "{}"}, {"type": "puzzle"}, 7, None, {}]),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(MESSAGES, max_size=8))
+def test_every_message_is_a_turn_or_is_announced(messages: list[Any]) -> None:
+    first = {"role": "user", "content": "First"}
+    with TemporaryDirectory() as folder:
+        ((conversation,), warnings) = read(Path(folder), {"messages": [first, *messages]})
+    announced = [warning.split(": ")[1] for warning in warnings]
+    left_out = sum(int(sentence.split()[0]) for sentence in announced if "not shown" in sentence)
+    assert len(conversation.turns) + left_out == len(messages) + 1
+
+
+# ---- traces ------------------------------------------------------------------------------------------------------
+
+U1, A1 = {"role": "user", "content": "My boat is the Petrel."}, {"role": "assistant", "content": "Noted, a boat."}
+U2, A2 = (
+    {"role": "user", "content": "What is my boat called?"},
+    {"role": "assistant", "content": "The Petrel it is."},
+)
+U3, A3 = {"role": "user", "content": "Thanks"}, {"role": "assistant", "content": "You are welcome."}
+ALL = [
+    f"{message['role'][0]} {message['content']}"  # u or a, as in said()
+    for message in (U1, A1, U2, A2, U3, A3)
+]
+
+
+def system(text: str) -> dict[str, str]:
+    return {"role": "system", "content": text}
+
+
+def trace(*calls: tuple[list[Any], Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": str(number),
+            "type": "GENERATION",
+            "traceId": f"t{number}",
+            "sessionId": "s",
+            "startTime": f"2025-01-01T10:{number:02}:00Z",
+            "input": messages,
+            "output": answer,
+        }
+        for number, (messages, answer) in enumerate(calls)
+    ]
+
+
+SUMMARY = {"role": "user", "content": "Summary so far: the user has a boat."}
+TITLE = [system("Write a short title for this conversation."), U1]
+CONTEXT = {"role": "user", "content": "Memories: boat=Petrel\n\nWhat is my boat called?"}
+FACTS = [
+    system("Extract the facts that the user states."),
+    {"role": "user", "content": "user: boat\nNoted, a boat."},
+]
+
+TRACES: dict[str, list[dict[str, Any]]] = {
+    "plain": trace(([U1], A1), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3)),
+    "system prompts change": trace(
+        ([system("1"), U1], A1), ([system("2"), U1, A1, U2], A2), ([system("3"), U1, A1, U2, A2, U3], A3)
+    ),
+    "the window is trimmed": trace(([U1], A1), ([U1, A1, U2], A2), ([A1, U2, A2, U3], A3)),
+    "the beginning is a summary": trace(([U1], A1), ([U1, A1, U2], A2), ([SUMMARY, U2, A2, U3], A3)),
+    "the newest message has context": trace(([U1], A1), ([U1, A1, CONTEXT], A2), ([U1, A1, U2, A2, U3], A3)),
+    "a title is made": trace(([U1], A1), (TITLE, "Boats"), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3)),
+    "facts are extracted": trace(([U1], A1), (FACTS, "[]"), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3)),
+    "a call is repeated": trace(([U1], A1), ([U1, A1, U2], A2), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3)),
+    "each call has the newest message": trace(([U1], A1), ([U2], A2), ([U3], A3)),
+    "each call returns the whole state": [
+        call | {"output": {"messages": [*before, *call["input"], call["output"]]}}
+        for call, before in zip(
+            trace(([U1], A1), ([U2], A2), ([U3], A3)), ([], [U1, A1], [U1, A1, U2, A2]), strict=True
+        )
+    ],
+    "as JSON in strings": [
+        call | {"input": json.dumps({"messages": call["input"]}), "output": json.dumps(call["output"])}
+        for call in trace(([U1], A1), ([U1, A1, U2], A2), ([U1, A1, U2, A2, U3], A3))
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", TRACES)
+def test_a_trace_says_everything_once(tmp_path: Path, kind: str) -> None:
+    ((conversation,), _) = read(tmp_path, TRACES[kind])
+    assert said(conversation) == ALL
+
+
+@pytest.mark.parametrize("kind", ["a title is made", "facts are extracted", "the newest message has context"])
+def test_what_is_set_apart_is_announced(tmp_path: Path, kind: str) -> None:
+    _, warnings = read(tmp_path, TRACES[kind])
+    assert warnings
+
+
+def test_history_and_the_newest_input_are_one_input(tmp_path: Path) -> None:
+    calls = trace(([U1], A1), ({"input": U2["content"], "chat_history": [U1, A1]}, {"output": A2["content"]}))  # type: ignore[arg-type]
+    ((conversation,), _) = read(tmp_path, calls)
+    assert said(conversation) == ALL[:4]
+
+
+def test_an_input_that_holds_no_known_message_is_announced_with_its_keys(tmp_path: Path) -> None:
+    ((_,), warnings) = read(tmp_path, trace(({"latitude": 1, "longitude": 2}, A1)))  # type: ignore[arg-type]
+    assert any("latitude, longitude" in warning for warning in warnings)
+
+
+def test_messages_in_spans_are_read_in_every_generation(tmp_path: Path) -> None:
+    numbered = {
+        "gen_ai.prompt.0.role": "user",
+        "gen_ai.prompt.0.content": U1["content"],
+        "gen_ai.completion.0.role": "assistant",
+        "gen_ai.completion.0.content": A1["content"],
+    }
+    inference = {
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": U1["content"],
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": A1["content"],
+    }
+    events = [
+        {"name": "gen_ai.user.message", "attributes": {"content": U1["content"]}},
+        {"name": "gen_ai.choice", "attributes": {"message": json.dumps(A1)}},
+    ]
+    for attributes, of_span in ((numbered, []), (inference, []), ({}, events)):
+        span = {"context": {"trace_id": "t", "span_id": "s"}, "attributes": attributes, "events": of_span}
+        ((conversation,), _) = read(tmp_path, [span])
+        assert said(conversation) == ALL[:2]
+
+
+@pytest.mark.parametrize("target", ["openai", "sharegpt"])
+def test_tool_calls_and_results_survive_conversion(tmp_path: Path, target: str) -> None:
+    asked, answered = {"role": "user", "content": "When?"}, {"role": "assistant", "content": "At 14:20."}
+    (original,), _ = read(tmp_path, {"messages": [asked, *TOOL_USE["anthropic"], answered]})
+    written = LOG_FORMATS[target].write([original])
+    assert "system" not in written
+    (again,), warnings = read(tmp_path, written, "again.json")
+    assert shown(again)[0] == ("User", "When?") and shown(again)[2:] == [RESULT, ("AI", "At 14:20.")]
+    assert shown(again)[1][0] == "Tool call" and "Brill" in shown(again)[1][1]
+    assert warnings == []
