@@ -44,7 +44,7 @@ NOTHING = Work()
 
 
 def check_settings(settings: Settings) -> None:
-    """Raise UsageError for settings that contradict each other, or memories and workers that cannot be had."""
+    """Raise UsageError for settings that contradict each other, or name unknown memories or unusable workers."""
     if settings.limit and settings.sample:
         raise UsageError("--limit and --sample both choose the questions; use one of them")
     if settings.offline and not settings.cache:
