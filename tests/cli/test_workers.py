@@ -93,7 +93,7 @@ def test_a_lost_worker_costs_only_that_a_conversation_is_played_again(
     memories = ("hybrid", DYING, "--extractor", "openai/reads")
     with OpenAIServer(reply_to) as server:
         here, asked = run_all(run_cli, server, tmp_path / "here", memories[:2], *memories[2:])
-        deaths.write_text("once\ntwice\n")
+        deaths.write_text("once\n")
         there, asked_there = run_all(run_cli, server, tmp_path / "there", memories[:2], *memories[2:], *workers)
     assert not deaths.read_text() and asked_there == asked
     assert there["questions"] == here["questions"]
