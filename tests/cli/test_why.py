@@ -117,6 +117,20 @@ def test_a_reader_of_the_end_alone_is_found_out_by_the_position_of_the_evidence(
         assert (row["cure"], row["cured_by"]) == ("confirmed", "evidence_last")
 
 
+def test_a_limit_counts_the_answers_of_all_conversations_together(run_cli: RunCli, tmp_path: Path) -> None:
+    recording, ran, results = (tmp_path / name for name in ("r.sqlite3", "ran.json", "results.json"))
+    with OpenAIServer(lambda received: answer("I cannot find it.")) as server:
+        named = ("--model", "openai/stub", "--api-base", server.url)
+        assert run_cli(*options(server, recording, "--output", ran)).code == 0
+        asked = json.loads(ran.read_text())["questions"]
+        first, second = (
+            sum(row["conversation"] == name and row["backend"] != "closed_book" for row in asked)
+            for name in DATASETS
+        )
+        assert run_cli("why", recording, "--limit", first + 1, "--output", results, *named).code == 0
+    assert len(rows_of(results)) == first + 1 < first + second
+
+
 def test_a_reader_that_always_fails_is_its_own_limit_and_an_error_decides_nothing(
     run_cli: RunCli, tmp_path: Path
 ) -> None:

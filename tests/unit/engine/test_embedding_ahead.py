@@ -10,7 +10,9 @@ import pytest
 
 from memory_backends.registry import texts_to_embed
 from memreplay.conversations.models import Conversation, Question, Session, Turn
-from memreplay.engine.play import TURNS_PER_STRETCH, EmbeddingAhead, stretches_of
+from memreplay.engine.play import TURNS_PER_STRETCH, EmbeddingAhead, play, stretches_of
+from memreplay.engine.session import ReplayPlan, ReplaySession
+from tests.stubs.answering import ScriptedAnswerer
 
 BACKENDS = ("hybrid", "rag")
 
@@ -143,3 +145,16 @@ async def test_of_a_long_conversation_one_stretch_is_embedded_ahead_of_the_one_t
         assert any(f"says {(number + 1) * TURNS_PER_STRETCH}." in text for text in embedder.texts)
     await ahead.of(known[1])
     assert {*embedder.texts} == {text for each in known for text in texts_of(each)}
+
+
+def test_each_stretch_is_embedded_when_the_one_before_it_was_played():
+    long = conversation("long", turns=2 * TURNS_PER_STRETCH + 2)
+    plan = ReplayPlan(run_id="run", models=("scripted",), perceive=False)
+    session = ReplaySession(long, {}, ScriptedAnswerer(), plan, lambda event: None)
+    begun: list[tuple[int, int]] = []
+
+    async def embed_ahead(number: int) -> None:
+        begun.append((number, session.position))
+
+    asyncio.run(play(session, embed_ahead, lambda: False))
+    assert begun == [(0, 0), (1, TURNS_PER_STRETCH), (2, 2 * TURNS_PER_STRETCH)]
