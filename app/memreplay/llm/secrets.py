@@ -61,6 +61,11 @@ def without_secrets(url: str | None) -> str | None:
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
 
 
+def known_secrets() -> tuple[str, ...]:
+    """Return the secrets that are known now, the longest first, as they are written in text, URLs and JSON."""
+    return tuple(sorted({*_given, *_in_environment()}, key=len, reverse=True))
+
+
 def redact_secrets(text: str) -> str:
     """Return the text without known secrets."""
     return _without(text, (*_given, *_in_environment()))

@@ -86,6 +86,26 @@ class RunRows:
             assert isinstance(key, int)
         self._keys[conversation.id] = key
 
+    def put_conversation(self, conversation: Conversation) -> None:
+        """Insert a conversation, or replace the one of its id and delete its events."""
+        if conversation.id not in self._keys:
+            self.add_conversation(conversation)
+            return
+        key = self._keys[conversation.id]
+        with self._atomically():
+            body = to_json(intern(storable_value(conversation.model_dump(mode="json")), self._store_text))
+            self._db.table("conversations").update(key, {"dataset": conversation.dataset, "body": body.decode()})
+            self._db.execute("delete from events where conversation = ?", [key])
+            self._db.execute(
+                "delete from scores where run_id = ? and conversation = ?", [self.run_id, conversation.id]
+            )
+
+    def describe(self, settings: dict[str, Any], datasets: Sequence[str]) -> None:
+        """Replace the settings and datasets of the run."""
+        with self._atomically():
+            written = {"settings": to_json(settings).decode(), "datasets": to_json(list(datasets)).decode()}
+            self._db.table("runs").update(self.run_id, written)
+
     def insert(self, events: Sequence[ReplayEvent]) -> list[int]:
         """Commit these events and return their keys."""
         with self._atomically():

@@ -79,7 +79,20 @@ def m003_parts_of_events(db: Database) -> None:
         db.create_view(name, query, replace=True)
 
 
-SCHEMA_VERSION = 3
+@migrations()
+def m004_journal_of_an_agent(db: Database) -> None:
+    """Add the journal: notes of what a running agent did, which a run is made of whenever the file is opened.
+
+    ``at`` is in seconds since 1970; ``body`` is JSON.
+    """
+    db.table("captured").create(
+        {"key": int, "source": str, "at": float, "body": str},
+        pk="key",
+        not_null={"source", "at", "body"},
+    )
+
+
+SCHEMA_VERSION = 4
 """Number of migrations, kept in SQLite's user_version."""
 
 

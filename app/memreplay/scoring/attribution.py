@@ -31,6 +31,17 @@ from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.scoring.verdicts import Label
 from memreplay.timeline.timeline import Answer
 
+
+def _returned(answerable: Answerable, stages: Stages) -> str:
+    """Return that memory returned the answer, and at which rank. What reached the model was not recorded."""
+    given = [hit for hit in stages.asked.hits if hit.in_prompt]
+    rank = next(
+        (hit.rank for hit, text in zip(given, stages.in_prompt, strict=False) if answerable.held_by([text])), 0
+    )
+    placed = f" at rank {rank} of {len(given)}" if rank else ""
+    return f"Memory returned the answer{placed}; the prompt that the model got was not recorded."
+
+
 _NOT_RECORDED = "What this memory heard, stored and gave to the model was not recorded."
 
 
@@ -159,6 +170,8 @@ class Attributor:
             return self._false_attribution(question, stages)
         answerable = self.answerable(question)
         if answerable.held_by(stages.in_prompt):
+            if not asked.prompt:
+                return Attribution(label="not_visible", detail=_returned(answerable, stages))
             return self._reader_failed(answerable, stages, score)
         if stages.are_not_recorded:
             return Attribution(label="not_visible", detail=_NOT_RECORDED)
@@ -252,7 +265,8 @@ class Attributor:
             return Attribution(label="correct_abstention", detail="It was never said, and the model says so.")
         stages = self._stages(asked)
         if self.answerable(question).held_by(stages.in_prompt):
-            return Attribution(label="grounded", detail="The prompt held the answer.")
+            held = "The prompt held the answer." if asked.prompt else _returned(self.answerable(question), stages)
+            return Attribution(label="grounded", detail=held)
         if stages.are_not_recorded:
             return Attribution(label=None, detail=_NOT_RECORDED)
         unaided = self.closed_book_is_right(asked)

@@ -194,6 +194,8 @@ def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
     if ranks:
         return f"Turn {turn} was stored and not retrieved{_placed(ranks)}."
     depth = len(stages.asked.hits) + len(stages.asked.missed)
+    if not depth:
+        return f"Turn {turn} was stored, and memory returned nothing."
     return f"Turn {turn} was stored and is not among the {depth} best candidates recorded."
 
 

@@ -1,0 +1,498 @@
+"""Make the conversation and the events of an ordinary recording out of the operations on a memory.
+
+The same notes always give the same recording, so that it is made anew whenever there are new notes, and no agent
+waits for it. What was said is taken from marked messages (:func:`memreplay.turn`) where there are any, else from
+the messages that the memory was given; where there are none, the operations themselves are the turns. What was not
+recorded stays unknown: nothing is said of what was stored before, or of a prompt that nobody noted.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from memory_backends.base import Hit, MemoryDescription
+from memory_backends.stores.trace import (
+    FoundPoint,
+    MemoryOperation,
+    ReadChange,
+    RemoveChange,
+    SearchChange,
+    StoredPoint,
+    UpsertChange,
+    WriteChange,
+)
+from memreplay.capture.journal import JournalReader, Note
+from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of
+from memreplay.capture.operations import BY_NAME, Item, NoteReader, Operation
+from memreplay.conversations.chat_logs import SESSION_GAP
+from memreplay.conversations.messages import ChatMessage
+from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.engine.events import (
+    BackendFailed,
+    ConversationOpened,
+    Observed,
+    Perceived,
+    ReplayEvent,
+    StoreOperated,
+    TurnPlayed,
+)
+from memreplay.recording.captured import captured_until, replace_captured_run
+from memreplay.text import normalised
+
+DEFAULT_OWNER: Final = "agent"
+"""The conversation of a memory whose calls do not say whose memory it is."""
+
+
+@dataclass(frozen=True)
+class CapturedConversation:
+    """A conversation that was captured, with its events by turn, and the memories in it."""
+
+    conversation: Conversation
+    events: tuple[ReplayEvent, ...]
+    backends: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Capture:
+    """Everything that the notes of a file give. ``warnings`` say what of them is not shown."""
+
+    conversations: tuple[CapturedConversation, ...]
+    warnings: tuple[str, ...]
+
+
+def bring_up_to_date(path: Path) -> tuple[str, ...]:
+    """Make the run of a recording anew if its journal has new notes; returns what of them is not shown.
+
+    A file without a journal is left alone.
+
+    Raises:
+        RecordingError: the file cannot be read or written.
+    """
+    reader = JournalReader(path)
+    try:
+        last = reader.last
+        if not last or captured_until(path) == last:
+            return ()
+        notes = reader.after()
+    finally:
+        reader.close()
+    capture = captured(notes, path)
+    replace_captured_run(
+        path,
+        last,
+        [(each.conversation, each.events) for each in capture.conversations],
+        {
+            "backend": list(dict.fromkeys(name for each in capture.conversations for name in each.backends)),
+            "model": [AS_RECORDED],
+            "not_shown": list(capture.warnings),
+        },
+    )
+    return capture.warnings
+
+
+def captured(notes: Sequence[Note], path: Path) -> Capture:
+    """Return the conversations that notes give, in the order in which they began."""
+    reader = NoteReader(path)
+    operations = list(reader.operations(notes))
+    marks = [mark for note in notes if note.source == "mark" and (mark := mark_of(note)) is not None]
+    by_owner = _by_owner(operations)
+    made = tuple(
+        _Assembly(owner, path, mine, [mark for mark in marks if mark.conversation == owner]).made()
+        for owner, mine in by_owner.items()
+    )
+    warnings: list[str] = []
+    reader.left_out.report(warnings.append)
+    return Capture(made, tuple(warnings))
+
+
+def _by_owner(operations: Sequence[Operation]) -> dict[str, list[Operation]]:
+    """Return the operations by whose memory they concern.
+
+    A message without an owner belongs to the owner of what happened during it, else to that of the message before
+    it in its session. Where only one owner is ever named, everything is theirs.
+    """
+    owner_of_turn: dict[str, str] = {}
+    owner_of_session: dict[str, str] = {}
+    for operation in operations:
+        if operation.owner is not None:
+            if operation.turn is not None:
+                owner_of_turn.setdefault(operation.turn, operation.owner)
+            if operation.session is not None:
+                owner_of_session.setdefault(operation.session, operation.owner)
+    session_of_turn = {each.turn: each.session for each in operations if each.kind == "message"}
+    for turn, owner in owner_of_turn.items():
+        if session := session_of_turn.get(turn):
+            owner_of_session.setdefault(session, owner)
+    named = {operation.owner for operation in operations if operation.owner is not None}
+    fallback = named.pop() if len(named) == 1 else DEFAULT_OWNER
+    found: dict[str, list[Operation]] = defaultdict(list)
+    for operation in operations:
+        session = operation.session or session_of_turn.get(operation.turn)
+        owner = (
+            operation.owner
+            or owner_of_turn.get(operation.turn or "")
+            or owner_of_session.get(session or "")
+            or fallback
+        )
+        found[owner].append(operation)
+    return found
+
+
+class _Placed(NamedTuple):
+    """An operation at a position, with the ids of the turns that caused it."""
+
+    turn: int
+    operation: Operation
+    turns: tuple[str, ...]
+
+
+class _Assembly:
+    """The conversation of one owner, while it is made."""
+
+    def __init__(self, owner: str, path: Path, operations: Sequence[Operation], marks: Sequence[Mark]) -> None:
+        self._owner, self._path = owner, path
+        self._operations = operations
+        self._marks = marks
+        self._turns: list[Turn] = []
+        self._sessions: list[Session] = []
+        self._session_ids: dict[str | None, int] = {}
+        self._last_at = 0.0
+        self._message_ids: dict[str, int] = {}
+        self._placed: list[_Placed] = []
+
+    def made(self) -> CapturedConversation:
+        """Return the conversation and its events."""
+        if any(operation.kind == "message" for operation in self._operations):
+            self._place_by_marked_messages()
+        elif any(operation.messages for operation in self._operations):
+            self._place_by_messages_of_writes()
+        else:
+            self._place_alone()
+        conversation = Conversation(
+            id=self._owner,
+            dataset=self._path.stem,
+            sessions=tuple(self._sessions),
+            turns=tuple(self._turns),
+            questions=tuple(mark.question for mark in self._marks),
+        )
+        memories = _Memories(conversation)
+        events = list(memories.events(self._placed))
+        backends = tuple(memories.names)
+        for mark in self._marks:
+            events += asked_of(mark, conversation, backends, events)
+        # A stable sort: at a turn, everything stays in the order in which it happened.
+        return CapturedConversation(conversation, tuple(sorted(events, key=lambda event: event.turn)), backends)
+
+    # ---- where an operation stands ------------------------------------------------------------------------------
+
+    def _place_by_marked_messages(self) -> None:
+        """Place each operation at the message during which it ran, else at the last one before it."""
+        number_of: dict[str, int] = {}
+        for operation in self._operations:
+            if operation.kind == "message":
+                for message in operation.messages:
+                    self._add_turn(message, operation.session, operation.at)
+                number_of[operation.turn or ""] = len(self._turns)
+                continue
+            number = number_of.get(operation.turn or "", len(self._turns))
+            self._placed.append(_Placed(number, operation, self._heard(operation, number)))
+
+    def _heard(self, operation: Operation, number: int) -> tuple[str, ...]:
+        """Return the turns whose messages a memory was given: those that say the same, else the one at hand."""
+        said = {normalised(message.text) for message in operation.messages}
+        given = [turn.id for turn in self._turns[-_LOOKS_BACK:] if normalised(turn.text) in said]
+        if given:
+            return tuple(given)
+        return (self._turns[number - 1].id,) if number else ()
+
+    def _place_by_messages_of_writes(self) -> None:
+        """Take the messages that the memory was given for the conversation.
+
+        An agent reads its memory before it answers, and writes afterwards: what was read since the last write
+        belongs to the user's next message.
+        """
+        waiting: list[Operation] = []
+        for operation in self._operations:
+            if not operation.messages:
+                waiting.append(operation)
+                continue
+            before = len(self._turns)
+            numbers = self._add_messages(operation)
+            asked_at = next((n for n in range(before + 1, len(self._turns) + 1) if self._role(n) == "user"), 0)
+            for earlier in waiting:
+                self._placed.append(self._placed_before(earlier, before, asked_at))
+            waiting = []
+            turns = tuple(self._turns[number - 1].id for number in numbers)
+            self._placed.append(_Placed(len(self._turns), operation, turns))
+        for operation in waiting:
+            self._placed.append(self._placed_before(operation, len(self._turns), 0))
+
+    def _placed_before(self, operation: Operation, before: int, asked_at: int) -> _Placed:
+        number = asked_at if operation.kind in ("read", "get", "list") and asked_at else before
+        turns = (self._turns[number - 1].id,) if number else ()
+        return _Placed(number, operation, turns)
+
+    def _role(self, number: int) -> str:
+        return self._turns[number - 1].role
+
+    def _add_messages(self, operation: Operation) -> list[int]:
+        """Add the messages that are new, and return the numbers of all: a memory may be given some again."""
+        known = self._overlap(operation.messages)
+        numbers = []
+        for place, message in enumerate(operation.messages):
+            number = self._message_ids.get(message.id or "") or (known[place] if place < len(known) else 0)
+            if not number:
+                number = self._add_turn(message, operation.session, operation.at)
+            numbers.append(number)
+        return numbers
+
+    def _overlap(self, messages: Sequence[ChatMessage]) -> list[int]:
+        """Return the numbers of the last turns, if the messages begin with them."""
+        for length in range(min(len(messages), len(self._turns)), 0, -1):
+            last = self._turns[-length:]
+            if all(
+                turn.role == message.role and turn.text == message.text
+                for turn, message in zip(last, messages, strict=False)
+            ):
+                return [turn.number for turn in last]
+        return []
+
+    def _place_alone(self) -> None:
+        """Make a turn of every operation."""
+        for operation in self._operations:
+            words = (
+                operation.query or "; ".join(item.text for item in operation.items) or ", ".join(operation.removed)
+            )
+            text = f"{operation.call}: {words}" if words and operation.kind != "list" else operation.call
+            message = ChatMessage("other", text, label=operation.memory)
+            number = self._add_turn(message, operation.session, operation.at)
+            self._placed.append(_Placed(number, operation, (self._turns[number - 1].id,)))
+
+    def _add_turn(self, message: ChatMessage, session: str | None, at: float) -> int:
+        said_at = message.at.timestamp() if message.at else at
+        number = len(self._turns) + 1
+        id_ = str(number)
+        self._turns.append(
+            Turn(
+                id=id_,
+                number=number,
+                session=self._session(session, said_at),
+                role=message.role,
+                speaker=message.label,
+                text=message.text,
+            )
+        )
+        if message.id:
+            self._message_ids[message.id] = number
+        return number
+
+    def _session(self, named: str | None, at: float) -> int:
+        """Return the number of a session by its id; without one, a long silence begins a new session."""
+        silent = at - self._last_at > SESSION_GAP.total_seconds()
+        self._last_at = max(self._last_at, at)
+        current = self._sessions[-1] if self._sessions else None
+        if current is not None and (current.id == named if named else not silent and current.id.isdigit()):
+            return current.number
+        number = len(self._sessions) + 1
+        self._sessions.append(Session(number=number, id=named or str(number), date=datetime.fromtimestamp(at, UTC)))
+        return number
+
+
+_LOOKS_BACK = 64
+"""Turns: how far back a message is looked for that a memory was given."""
+
+
+class _Memories:
+    """What each memory of a conversation did, as events; it keeps what is known to be stored."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self.names: dict[str, None] = {}
+        self._held: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
+        self._sources: dict[tuple[str, str, str], tuple[str, ...]] = {}
+
+    def events(self, placed: Iterable[_Placed]) -> Iterator[ReplayEvent]:
+        """Yield the events of operations; those of one turn in their order."""
+        for turn in self._conversation.turns:
+            yield TurnPlayed(conversation=self._conversation.id, turn=turn.number)
+        read: dict[tuple[str, int], list[tuple[Operation, tuple[Hit, ...]]]] = defaultdict(list)
+        for number, operation, turns in placed:
+            if operation.kind == "message" or not operation.memory:
+                continue
+            if operation.memory not in self.names:
+                self.names[operation.memory] = None
+                yield self._opened(operation.memory)
+            yield from self._operated(number, operation, turns)
+            if operation.kind in ("read", "get") and operation.error is None:
+                read[operation.memory, number].append((operation, self._hits(operation)))
+        for (memory, number), reads in read.items():
+            yield self._perceived(memory, number, reads)
+
+    def _opened(self, memory: str) -> ReplayEvent:
+        library = BY_NAME.get(memory)
+        description = (library and library.description) or MemoryDescription()
+        return ConversationOpened(conversation=self._conversation.id, turn=0, backend=memory, memory=description)
+
+    def _operated(self, number: int, operation: Operation, turns: tuple[str, ...]) -> Iterator[ReplayEvent]:
+        at = {"conversation": self._conversation.id, "turn": number, "backend": operation.memory}
+        if operation.error is not None:
+            is_read = operation.kind in ("read", "get", "list")
+            yield StoreOperated(**at, operation=self._command(operation, None, turns))
+            sentence = f"{operation.call}: {operation.error}"
+            yield BackendFailed(**at, phase="perceive" if is_read else "observe", error=sentence)
+            return
+        match operation.kind:
+            case "write" | "chat" | "state":
+                if operation.state is not None:
+                    change = WriteChange(value=operation.state)
+                    yield StoreOperated(**at, operation=self._command(operation, change, turns))
+                for place, items in _by_place(operation):
+                    points = self._stored(operation.memory, place, items, turns)
+                    yield StoreOperated(**at, operation=self._command(operation, points, turns, place))
+                if operation.removed:
+                    yield StoreOperated(**at, operation=self._removed(operation, turns))
+                yield Observed(**at, turns=turns, ms=operation.ms)
+            case "remove" | "clear":
+                yield StoreOperated(**at, operation=self._removed(operation, turns))
+            case "list":
+                yield from (StoreOperated(**at, operation=each) for each in self._listed(operation))
+            case _:
+                yield from (StoreOperated(**at, operation=each) for each in self._found(operation))
+
+    def _command(
+        self, operation: Operation, change: Any, turns: tuple[str, ...], place: str | None = None
+    ) -> MemoryOperation:
+        return MemoryOperation(
+            store=operation.memory,
+            command=operation.call,
+            key=place or operation.place or operation.memory,
+            change=change,
+            ms=round(operation.ms, 3),
+            phase="perceive" if operation.kind in ("read", "get", "list") else "observe",
+            actor="agent",
+            turns=turns,
+            error=operation.error,
+        )
+
+    def _stored(self, memory: str, place: str, items: Sequence[Item], turns: tuple[str, ...]) -> UpsertChange:
+        key = place or memory
+        held = self._held[memory, key]
+        points = []
+        for item in items:
+            points.append(StoredPoint(id=item.id, payload=item.payload, replaced=held.get(item.id)))
+            held[item.id] = item.payload
+            known = self._sources.get((memory, key, item.id), ())
+            self._sources[memory, key, item.id] = tuple(dict.fromkeys((*known, *turns)))
+        return UpsertChange(points=tuple(points))
+
+    def _removed(self, operation: Operation, turns: tuple[str, ...]) -> MemoryOperation:
+        """Return the removal of items by their ids, wherever they lie; without ids, of all."""
+        keys = [key for memory, key in self._held if memory == operation.memory]
+        key = operation.place or next(
+            (key for key in keys if any(id_ in self._held[operation.memory, key] for id_ in operation.removed)),
+            keys[0] if len(keys) == 1 else operation.memory,
+        )
+        held = self._held[operation.memory, key]
+        ids = operation.removed or tuple(held)
+        for id_ in ids:
+            held.pop(id_, None)
+        return self._command(operation, RemoveChange(count=len(ids), ids=operation.removed), turns, key)
+
+    def _seen(self, operation: Operation, key: str, items: Sequence[Item]) -> MemoryOperation:
+        """Return the writing of items that was not recorded."""
+        stored = self._stored(operation.memory, key, items, ())
+        return self._command(replace(operation, call=_SEEN), stored, (), key)
+
+    def _found(self, operation: Operation) -> Iterator[MemoryOperation]:
+        """Yield a read, and the items that it shows for the first time: they were stored before the recording."""
+        for place, items in _by_place(operation):
+            key = place or operation.memory
+            unknown = [item for item in items if item.id not in self._held[operation.memory, key]]
+            if unknown:
+                yield self._command(
+                    replace(operation, call=_SEEN), self._stored(operation.memory, key, unknown, ()), (), key
+                )
+        change: Any = ReadChange(found=bool(operation.items), size=sum(len(item.text) for item in operation.items))
+        if operation.query and all(item.score is not None for item in operation.items):
+            found = tuple(
+                FoundPoint(id=item.id, rank=rank, score=item.score or 0.0)
+                for rank, item in enumerate(operation.items, start=1)
+            )
+            stored = sum(len(held) for (memory, _), held in self._held.items() if memory == operation.memory)
+            change = SearchChange(query=operation.query, limit=len(found), found=found, stored=stored)
+        yield self._command(operation, change, ())
+
+    def _listed(self, operation: Operation) -> Iterator[MemoryOperation]:
+        """Yield what a listing shows that was not known: items of before the recording, changed and lost ones."""
+        for place, items in _by_place(operation):
+            key = place or operation.memory
+            held = self._held[operation.memory, key]
+            changed = [item for item in items if held.get(item.id, {}).get("content") != item.text]
+            if changed:
+                yield self._command(
+                    replace(operation, call=_SEEN), self._stored(operation.memory, key, changed, ()), (), key
+                )
+        yield self._command(operation, ReadChange(found=bool(operation.items), size=len(operation.items)), ())
+
+    def _hits(self, operation: Operation) -> tuple[Hit, ...]:
+        return tuple(self._hit(operation, rank, item) for rank, item in enumerate(operation.items, start=1))
+
+    def _hit(self, operation: Operation, rank: int, item: Item) -> Hit:
+        key = item.place or operation.place or operation.memory
+        sources = self._sources.get((operation.memory, key, item.id), ())
+        turns = self._conversation.turns_by_id
+        verbatim = tuple(turn for turn in sources if turn in turns and _quotes(item.text, turns[turn]))
+        return Hit(
+            id=item.id,
+            store=operation.memory,
+            place=key,
+            rank=rank,
+            score=item.score,
+            text=item.text,
+            turns=verbatim,
+            sources=() if verbatim else sources,
+            tokens=_tokens(item.text),
+        )
+
+    def _perceived(self, memory: str, number: int, reads: Sequence[tuple[Operation, tuple[Hit, ...]]]) -> Perceived:
+        """Return all that was read at a turn as one read path: what several reads found, in their order."""
+        hits: dict[tuple[str, str], Hit] = {}
+        for _, found in reads:
+            for hit in found:
+                hits.setdefault((hit.place, hit.id), hit)
+        ranked = tuple(hit.model_copy(update={"rank": rank}) for rank, hit in enumerate(hits.values(), start=1))
+        return Perceived(
+            conversation=self._conversation.id,
+            turn=number,
+            backend=memory,
+            hits=ranked,
+            cut=(),
+            tokens=sum(hit.tokens for hit in ranked),
+            ms=sum(operation.ms for operation, _ in reads),
+        )
+
+
+_SEEN: Final = "seen by a read"
+"""The command of an item that a read showed, and whose write was not recorded."""
+
+
+def _by_place(operation: Operation) -> Iterator[tuple[str, list[Item]]]:
+    places: dict[str, list[Item]] = defaultdict(list)
+    for item in operation.items:
+        places[item.place or operation.place].append(item)
+    yield from places.items()
+
+
+def _quotes(text: str, turn: Turn) -> bool:
+    said = normalised(turn.text)
+    return bool(said) and f" {said} " in f" {normalised(text)} "
+
+
+def _tokens(text: str) -> int:
+    """Return about how many tokens a text has: nobody knows which model will read it."""
+    return (len(text) + 3) // 4

@@ -1,0 +1,87 @@
+"""Marks: what a memory should have returned at a turn, as the user says, and the question that this makes of it.
+
+A mark is a note in the journal like any other. The recording that is made of the journal asks it of every memory
+that was read there, with the hits that were really returned and the reply that was really given. Which stage lost
+the fact then follows as for any question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from memory_backends.base import Hit
+from memreplay.capture.journal import Note
+from memreplay.conversations.models import Conversation, Question
+from memreplay.engine.answers import ask_fields, score_answer
+from memreplay.engine.events import AnswerScored, Perceived, QuestionAsked, ReplayEvent, ReplyReceived
+from memreplay.grading import RetrievalScore, Score
+from memreplay.llm.model import Reply
+
+AS_RECORDED = "as recorded"
+"""Stands where a model's name does: the reply is the agent's own."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An answer that was expected at a turn of a conversation."""
+
+    conversation: str
+    turn: int
+    question: Question
+
+
+def mark_of(note: Note) -> Mark | None:
+    """Return the mark of a note; None if it is damaged."""
+    body = note.body
+    turn, expected, evidence = body.get("turn"), body.get("expected"), body.get("evidence")
+    if not isinstance(turn, int) or not isinstance(expected, str) or not isinstance(evidence, list):
+        return None
+    question = Question(
+        id=f"mark-{note.key}",
+        kind="recall",
+        type="marked",
+        text=str(body.get("question") or f"What should have been recalled at turn {turn}?"),
+        expected=expected,
+        evidence=tuple(map(str, evidence)),
+        evidence_role="supports" if evidence else None,
+    )
+    return Mark(str(body.get("conversation")), turn, question)
+
+
+def asked_of(
+    mark: Mark, conversation: Conversation, memories: Sequence[str], events: Sequence[ReplayEvent]
+) -> Iterator[ReplayEvent]:
+    """Yield the mark as a question to each memory, with what it returned at that turn, and the agent's reply."""
+    turn = max(0, min(mark.turn, len(conversation.turns)))
+    reply = next((each.text for each in conversation.turns[turn:] if each.role == "assistant"), None)
+    if turn and conversation.turns[turn - 1].role == "assistant":
+        reply = conversation.turns[turn - 1].text
+    for memory in memories:
+        read = [
+            event
+            for event in events
+            if isinstance(event, Perceived) and event.backend == memory and event.turn == turn
+        ]
+        hits: tuple[Hit, ...] = read[-1].hits if read else ()
+        asked = QuestionAsked(
+            conversation=conversation.id,
+            turn=turn,
+            backend=memory,
+            model=AS_RECORDED,
+            question_id=mark.question.id,
+            hits=hits,
+            cut=(),
+            context_tokens=sum(hit.tokens for hit in hits),
+            prompt=(),
+            recall_ms=read[-1].ms if read else 0.0,
+        )
+        yield asked
+        received = Reply(text=reply or "(the agent's reply was not recorded)")
+        yield ReplyReceived(**ask_fields(asked), reply=received)
+        if reply is None:
+            # Whoever marks an answer says that it was not given.
+            score = Score(outcome="wrong", score=0.0, predicted=received.text)
+            yield AnswerScored(**ask_fields(asked), score=score, retrieval=RetrievalScore())
+        else:
+            yield score_answer(mark.question, asked, received)
