@@ -9,7 +9,7 @@ recorded stays unknown: nothing is said of what was stored before, or of a promp
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.capture.journal import JournalReader, Note
-from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of
+from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of, with_text
 from memreplay.capture.operations import BY_NAME, Item, NoteReader, Operation
 from memreplay.conversations.chat_logs import SESSION_GAP
 from memreplay.conversations.messages import ChatMessage
@@ -41,7 +41,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
-from memreplay.recording.captured import captured_until, replace_captured_run
+from memreplay.recording.captured import CAPTURED, captured_until, replace_captured_run
 from memreplay.text import normalised
 
 DEFAULT_OWNER: Final = "agent"
@@ -73,18 +73,17 @@ def bring_up_to_date(path: Path) -> tuple[str, ...]:
     Raises:
         RecordingError: the file cannot be read or written.
     """
+    if not has_news(path):
+        return ()
     reader = JournalReader(path)
     try:
-        last = reader.last
-        if not last or captured_until(path) == last:
-            return ()
         notes = reader.after()
     finally:
         reader.close()
     capture = captured(notes, path)
     replace_captured_run(
         path,
-        last,
+        notes[-1].key,
         [(each.conversation, each.events) for each in capture.conversations],
         {
             "backend": list(dict.fromkeys(name for each in capture.conversations for name in each.backends)),
@@ -93,6 +92,21 @@ def bring_up_to_date(path: Path) -> tuple[str, ...]:
         },
     )
     return capture.warnings
+
+
+def is_captured(settings: Mapping[str, Any]) -> bool:
+    """Return whether the settings of a run are those of one that was made of a journal."""
+    return CAPTURED in settings
+
+
+def has_news(path: Path) -> bool:
+    """Return whether a recording has notes that its run was not made of yet."""
+    reader = JournalReader(path)
+    try:
+        last = reader.last
+    finally:
+        reader.close()
+    return bool(last) and captured_until(path) != last
 
 
 def captured(notes: Sequence[Note], path: Path) -> Capture:
@@ -178,12 +192,14 @@ class _Assembly:
             dataset=self._path.stem,
             sessions=tuple(self._sessions),
             turns=tuple(self._turns),
-            questions=tuple(mark.question for mark in self._marks),
+            questions=(),
         )
+        marks = [with_text(mark, conversation) for mark in self._marks]
+        conversation = conversation.model_copy(update={"questions": tuple(mark.question for mark in marks)})
         memories = _Memories(conversation)
         events = list(memories.events(self._placed))
         backends = tuple(memories.names)
-        for mark in self._marks:
+        for mark in marks:
             events += asked_of(mark, conversation, backends, events)
         # A stable sort: at a turn, everything stays in the order in which it happened.
         return CapturedConversation(conversation, tuple(sorted(events, key=lambda event: event.turn)), backends)

@@ -7,11 +7,13 @@ the fact then follows as for any question.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from memory_backends.base import Hit
-from memreplay.capture.journal import Note
+from memreplay.capture.journal import Journal, Note
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import ask_fields, score_answer
 from memreplay.engine.events import AnswerScored, Perceived, QuestionAsked, ReplayEvent, ReplyReceived
@@ -31,6 +33,20 @@ class Mark:
     question: Question
 
 
+def add_mark(
+    path: Path, conversation: str, turn: int, expected: str, evidence: Sequence[str], question: str = ""
+) -> None:
+    """Note an answer that should have been recalled at a turn; ``evidence`` are the ids of the turns that say it.
+
+    Raises:
+        RecordingError: the file cannot be written.
+    """
+    journal = Journal(path)
+    body = {"conversation": conversation, "turn": turn, "expected": expected, "evidence": list(evidence)}
+    journal.note("mark", time.time(), {**body, "question": question})
+    journal.close()
+
+
 def mark_of(note: Note) -> Mark | None:
     """Return the mark of a note; None if it is damaged."""
     body = note.body
@@ -41,12 +57,21 @@ def mark_of(note: Note) -> Mark | None:
         id=f"mark-{note.key}",
         kind="recall",
         type="marked",
-        text=str(body.get("question") or f"What should have been recalled at turn {turn}?"),
+        text=str(body.get("question") or ""),
         expected=expected,
         evidence=tuple(map(str, evidence)),
         evidence_role="supports" if evidence else None,
     )
     return Mark(str(body.get("conversation")), turn, question)
+
+
+def with_text(mark: Mark, conversation: Conversation) -> Mark:
+    """Return a mark whose question is what was said at its turn, unless the user gave another."""
+    if mark.question.text:
+        return mark
+    said = conversation.turns[mark.turn - 1].text if 0 < mark.turn <= len(conversation.turns) else ""
+    text = said or f"What should have been recalled at turn {mark.turn}?"
+    return replace(mark, question=mark.question.model_copy(update={"text": text}))
 
 
 def asked_of(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,6 +14,7 @@ from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.cli.replay import replay
 
 COMMANDS = {
+    "mark": "Say what a running agent's memory should have returned at a turn: which stage lost it?",
     "report": "Write the results of a finished run again. Asks no model.",
     "why": "Ask wrong answers again under one change at a time: what repairs them?",
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
@@ -37,6 +40,9 @@ class _LazyGroup(TyperGroup):
         """``memreplay FILE.sqlite3`` opens that recording."""
         if args and args[0] not in COMMANDS and args[0].endswith(RECORDING_SUFFIX):
             args = ["--recording", *args]
+        for name in args:
+            if name.endswith(RECORDING_SUFFIX) and Path(name).is_file():
+                _bring_up_to_date(Path(name))
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -50,6 +56,17 @@ class _LazyGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _bring_up_to_date(recording: Path) -> None:
+    """Show what an agent did since the recording was last opened. Any fault of the file is the command's to say."""
+    from memreplay.capture.assembling import bring_up_to_date
+    from memreplay.errors import MemreplayError
+    from memreplay.terminal import say
+
+    with suppress(MemreplayError):
+        for sentence in bring_up_to_date(recording):
+            say(f"memreplay: {sentence}")
 
 
 cli = typer.Typer(

@@ -77,6 +77,10 @@ def replay(
         Path | None,
         typer.Option(metavar="FILE", help="On the screen: compare --recording with this recording."),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", help="On the screen: show what an agent adds to --recording as it runs."),
+    ] = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the newest unfinished run with the same settings.")
     ] = False,
@@ -119,9 +123,10 @@ def replay(
     settings, datasets = read_settings(**given), tuple(dataset or ())
     if not batch:
         _refuse({name: context.params[name] for name in _ONLY_WITH_BATCH}, "needs --batch")
-        open_screen(settings, datasets, evidence, recording, against, allow_from_recording=allow_from_recording)
+        may = {"allow_from_recording": allow_from_recording, "follow": follow}
+        open_screen(settings, datasets, evidence, recording, against, **may)
         return
-    not_for_batch = {"against": against, "allow_from_recording": allow_from_recording}
+    not_for_batch = {"against": against, "allow_from_recording": allow_from_recording, "follow": follow}
     _refuse(not_for_batch, "is for the screen, not for --batch")
     from memreplay.batch.recorded_run import RunPlan
     from memreplay.cli.batch import BatchOptions, run_batch
@@ -165,6 +170,7 @@ def open_screen(
     against: Path | None = None,
     *,
     allow_from_recording: bool = False,
+    follow: bool = False,
 ) -> None:
     """Open the start screen; given a dataset, its replay; given only a recording, that recording.
 
@@ -176,6 +182,8 @@ def open_screen(
         raise UsageError(_NO_TERMINAL)
     if against is not None and (recording is None or datasets):
         raise UsageError("--against compares two recordings: give the other one with --recording, and no --dataset")
+    if follow and (recording is None or datasets or against is not None):
+        raise UsageError("--follow needs the recording of a running agent: memreplay agent.sqlite3 --follow")
     refuse_unknown_keys(settings.keys)
     refuse_unknown_theme(settings.theme)
     from memory_backends.registry import known_backends
@@ -218,6 +226,7 @@ def open_screen(
             settings=settings,
             theme=ThemeChoice(settings.theme, theme_file()),
             allows_recordings=allow_from_recording,
+            follow=follow,
         )
     )
 

@@ -265,8 +265,9 @@ class Attributor:
             return Attribution(label="correct_abstention", detail="It was never said, and the model says so.")
         stages = self._stages(asked)
         if self.answerable(question).held_by(stages.in_prompt):
-            held = "The prompt held the answer." if asked.prompt else _returned(self.answerable(question), stages)
-            return Attribution(label="grounded", detail=held)
+            if not asked.prompt:
+                return Attribution(label=None, detail=_returned(self.answerable(question), stages))
+            return Attribution(label="grounded", detail="The prompt held the answer.")
         if stages.are_not_recorded:
             return Attribution(label=None, detail=_NOT_RECORDED)
         unaided = self.closed_book_is_right(asked)

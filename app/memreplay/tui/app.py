@@ -22,6 +22,7 @@ from memreplay.tui.requests import (
     ComparisonWanted,
     ContinueWanted,
     ForkWanted,
+    MarkWanted,
     RunWanted,
     VisitWanted,
     WhatIfWanted,
@@ -44,6 +45,7 @@ T = TypeVar("T")
 
 _SECONDS_PER_TURN = 0.8
 _SECONDS_OF_A_STEP = 3600.0
+_SECONDS_BETWEEN_LOOKS = 1.0
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.regression")
 
 
@@ -75,6 +77,8 @@ class MemreplayApp(TerminalApp):
             self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
         elif self._launch.one_of:
             self._open_launched(self._launch.one_of)
+        if self._launch.follow:
+            self.set_interval(_SECONDS_BETWEEN_LOOKS, self._follow)
 
     # ---- the tour ------------------------------------------------------------------------------------------
 
@@ -250,6 +254,46 @@ class MemreplayApp(TerminalApp):
             finally:
                 progress("")
             self._open_branch(source, run_id)
+
+    @on(MarkWanted)
+    @work(group="opening", exclusive=True)
+    async def _mark_wanted(self, message: MarkWanted) -> None:
+        """Note a mark, and show the recording that is made with it, with the explanation of the first memory."""
+        source = message.source
+        assert source.path is not None
+        await loaded("memreplay.capture.marks", *_SCREENS)
+        from memreplay.capture.marks import add_mark
+
+        path, id_ = source.path, source.timeline.conversation.id
+        with self._notifying_errors():
+            await asyncio.to_thread(add_mark, path, id_, message.turn, message.expected, [message.evidence])
+            await self._replace(source, partial(_explain_newest_mark, turn=message.turn))
+
+    @work(group="following", exclusive=True)
+    async def _follow(self) -> None:
+        """Show what the agent did since the last look. At the end the cursor goes along, elsewhere it stays."""
+        screen = next((each for each in self._open_replays() if each is self.screen), None)
+        if screen is None or screen.source.path is None or not screen.source.is_captured:
+            return
+        from memreplay.capture.assembling import has_news
+
+        with self._notifying_errors():
+            if not await asyncio.to_thread(has_news, screen.source.path) or self.screen is not screen:
+                return
+            cursor, last = screen.cursor, screen.timeline.last_turn
+            await self._replace(
+                screen.source, lambda new: new.move_to(cursor if cursor < last else new.timeline.last_turn)
+            )
+
+    async def _replace(self, source: ReplaySource, then: Callable[[ReplayScreen], None]) -> None:
+        """Show what an agent's recording holds now in the place of its open replay."""
+        from memreplay.tui.sources import recorded, recorded_conversations
+
+        assert source.path is not None
+        await asyncio.to_thread(recorded_conversations, source.path)
+        screen = self._replay(await asyncio.to_thread(recorded, source.path, source.timeline.conversation.id))
+        await self.switch_screen(screen)
+        screen.call_after_refresh(then, screen)
 
     @on(BranchWanted)
     def _branch_wanted(self, message: BranchWanted) -> None:
@@ -443,3 +487,11 @@ class MemreplayApp(TerminalApp):
                 return None
             await run.abandon()
             return run
+
+
+def _explain_newest_mark(screen: ReplayScreen, turn: int) -> None:
+    """Explain the newest mark of an agent's recording, for the first of its memories."""
+    screen.move_to(turn)
+    answers = [*screen.timeline.answers()]
+    newest = answers[-1].asked.question_id if answers else ""
+    screen.inspection.explain(next(answer for answer in answers if answer.asked.question_id == newest))

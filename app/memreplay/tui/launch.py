@@ -138,7 +138,7 @@ class Launch:
     ``load`` are called in a thread after the first paint.
     ``assemble`` takes backend names and a model, ``resume`` a recording and the settings of its unfinished run.
     ``settings`` are those of today, for runs taken up again. ``allows_recordings``: recordings may run and contact
-    what they name, without asking.
+    what they name, without asking. ``follow``: show what a running agent adds to ``recording``.
     """
 
     datasets: Callable[[], Sequence[ListedDataset]]
@@ -158,3 +158,4 @@ class Launch:
     settings: Settings = field(default_factory=Settings)
     theme: ThemeChoice = field(default_factory=ThemeChoice)
     allows_recordings: bool = False
+    follow: bool = False

@@ -134,6 +134,16 @@ class ContinueWanted(Message):
 
 
 @dataclass
+class MarkWanted(Message):
+    """Note that a memory of a running agent should have returned something at a turn, and explain what lost it."""
+
+    source: ReplaySource
+    turn: int
+    expected: str
+    evidence: str
+
+
+@dataclass
 class VisitWanted(Message):
     """Open a recorded conversation at a place."""
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from textual.content import Content
 
+from memreplay.capture.assembling import bring_up_to_date, is_captured
 from memreplay.conversations.models import Conversation
 from memreplay.errors import MemreplayError, RecordingError
 from memreplay.paths import demo_recordings
@@ -107,6 +108,18 @@ class ReplaySource:
         return "imported_from" not in self.settings
 
     @property
+    def is_captured(self) -> bool:
+        """Return whether it shows a running agent: its memories are the agent's, and cannot be asked anew."""
+        return is_captured(self.settings)
+
+    @property
+    def not_shown(self) -> str:
+        """Return what of the notes on a running agent is not shown, in one sentence; empty if all is."""
+        sentences = self.settings.get("not_shown") or ()
+        more = f" (and {len(sentences) - 1} more kinds)" if len(sentences) > 1 else ""
+        return f"{sentences[0]}{more}" if sentences else ""
+
+    @property
     def can_be_rebuilt(self) -> bool:
         """Return whether memories can be filled again with what was said."""
         return self.shows_memory and self.timeline.conversation.can_be_replayed
@@ -124,6 +137,7 @@ def recorded_conversations(path: Path) -> list[str]:
     Raises:
         RecordingError: it cannot be read, or is empty.
     """
+    bring_up_to_date(path)
     with closing(Recording.open(path)) as recording:
         return recording.conversation_ids(_newest_run(recording))
 
@@ -316,6 +330,7 @@ _WIDTH_OF_SCORES = 34
 def described(path: Path) -> Content:
     """Rows for the name; state and date; what was replayed; the score of each memory. Reads the file."""
     try:
+        bring_up_to_date(path)
         overview = overview_of(path)
     except MemreplayError as error:
         problem = one_line(str(error).removeprefix(f"{path}: "))

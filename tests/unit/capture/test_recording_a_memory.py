@@ -74,7 +74,7 @@ def test_a_mark_is_answered_from_what_was_recorded(path: Path, marked: bool):
     assert found == [
         ("wrong", "not_written", "distilled_away"),
         ("wrong", "not_retrieved", None),
-        ("correct", "grounded", None),
+        ("correct", None, None),
     ]
     assert returned == "Memory returned the answer at rank 1 of 2; the prompt that the model got was not recorded."
 

@@ -14,15 +14,18 @@ from textual.content import Content
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from memreplay.conversations.models import Question
+from memreplay.conversations.models import Question, Turn
 from memreplay.debugger.lifetime import Lifetime
 from memreplay.engine.probes import typed_question
+from memreplay.text import occurs_in
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers import ReplayHost
+from memreplay.tui.requests import MarkWanted
 from memreplay.tui.screens import Dialog
-from memreplay.tui.screens.dialogs import PickList, PickScreen
+from memreplay.tui.screens.dialogs import PickList, PickScreen, TypingScreen
 from memreplay.tui.screens.duel import DuelScreen
+from memreplay.tui.sources import ReplaySource
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker
 from memreplay.views.panels.answers import key_of
@@ -102,6 +105,43 @@ class Asking:
 
         self._host.minimize()
         self._host.open_screen(DuelScreen(self._timeline, question, answers), chosen)
+
+
+class Marking:
+    """Asks what the memory of a running agent should have returned at the cursor, and which turn says it."""
+
+    def __init__(self, source: ReplaySource, host: ReplayHost) -> None:
+        self._source, self._timeline, self._host = source, source.timeline, host
+
+    def mark(self) -> None:
+        """Type the expected answer; choose the turn that says it where several do."""
+        turn = min(self._host.cursor, self._timeline.last_turn)
+
+        def typed(expected: str | None) -> None:
+            if expected:
+                self._choose_evidence(turn, expected)
+
+        title = f"what should memory have returned at turn {turn}?"
+        note = "the answer in a few words, such as: lead engineer"
+        self._host.open_screen(TypingScreen(title, note), typed)
+
+    def _choose_evidence(self, turn: int, expected: str) -> None:
+        said = self._timeline.conversation.turns[: max(turn - 1, 1)]
+        found = [each for each in said if occurs_in(expected, each.text)] or [*said]
+        if len(found) == 1:
+            self._post(turn, expected, found[0])
+            return
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                self._post(turn, expected, found[place])
+
+        label = self._timeline.conversation.label_of
+        names = [one_line(f"{each.number} {label(each)}: {each.text}") for each in found]
+        self._host.open_screen(PickScreen("which turn says it first?", names), chosen)
+
+    def _post(self, turn: int, expected: str, evidence: Turn) -> None:
+        self._host.post_message(MarkWanted(self._source, turn, expected, evidence.id))
 
 
 class AskScreen(Dialog[Question | None]):

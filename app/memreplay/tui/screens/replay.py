@@ -21,7 +21,7 @@ from memreplay.tui.controllers.forking import Forking
 from memreplay.tui.controllers.inspection import Inspection
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.controllers.playback import Playback
-from memreplay.tui.controllers.questions import Asking, Lifetimes
+from memreplay.tui.controllers.questions import Asking, Lifetimes, Marking
 from memreplay.tui.controllers.search import Bookmarks, Search
 from memreplay.tui.launch import RunHandle
 from memreplay.tui.requests import ContinueWanted, Destination
@@ -90,6 +90,7 @@ class ReplayScreen(PlaceScreen[None]):
         self.search = Search(timeline, self.navigation, self.conversation, self.answers, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
         self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
+        self.marking = Marking(source, self)
         self.forking = Forking(source, self)
         self.lifetimes = Lifetimes(timeline, self.strip, self)
 
@@ -117,6 +118,8 @@ class ReplayScreen(PlaceScreen[None]):
         self.conversation.focus(scroll_visible=False)
         if self.player is None:
             self.move_to(1)
+        if self.source.not_shown:
+            self.report(self.source.not_shown, "warning")
         self.paint()
 
     # ---- the cursor ----------------------------------------------------------------------------------------
@@ -232,7 +235,7 @@ class ReplayScreen(PlaceScreen[None]):
     action_previous_match = _calls(lambda screen: screen.search.previous_match)
     action_bookmark = _calls(lambda screen: screen.bookmarks.edit)
     action_bookmarks = _calls(lambda screen: screen.bookmarks.open_list)
-    action_ask = _calls(lambda screen: screen.asking.ask)
+    action_ask = _calls(lambda screen: screen.marking.mark if screen.source.is_captured else screen.asking.ask)
     action_fork = _calls(lambda screen: screen.forking.fork)
     action_lifetimes = _calls(lambda screen: screen.lifetimes.choose)
 

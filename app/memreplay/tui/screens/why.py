@@ -142,8 +142,10 @@ class WhyScreen(PlaceScreen[Destination | None]):
     def _paint_prompt(self, answer: Answer) -> None:
         prompt = self.query_one("#prompt", LinesView)
         shown = prompt_view(self._timeline.conversation, answer.asked, self._question.evidence)
-        absent = absent_lines(self._timeline.conversation, shown.absent)
-        prompt.border_title = Content("the prompt as sent")
+        what = "this prompt" if shown.is_recorded else "what memory returned"
+        absent = absent_lines(self._timeline.conversation, shown.absent, what)
+        recorded, returned = "the prompt as sent", "what memory returned (the prompt was not recorded)"
+        prompt.border_title = Content(recorded if shown.is_recorded else returned)
         prompt.border_subtitle = Content(f"{answer.asked.context_tokens:,} tokens of memory")
         lines = [*absent, *shown.lines]
         first = shown.first_evidence

@@ -394,7 +394,7 @@ def _operation_line(operation: MemoryOperation, short: Callable[[str], str]) -> 
     """
     effect = _effect(operation.change)
     spans = [
-        Span(f"{operation.store:<7}", "dim"),
+        Span(f"{one_line(operation.store):<6} ", "dim"),
         Span(f"{one_line(operation.command)} ", "strong"),
         Span(short(operation.key)),
         Span(f"{f'  {effect}' if effect else ''}  {operation.ms:.1f} ms · {short(operation.actor)}", "dim"),

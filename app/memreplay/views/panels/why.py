@@ -229,11 +229,11 @@ def _others_lines(
         )
 
 
-def absent_lines(conversation: Conversation, absent: Sequence[str]) -> list[Line]:
+def absent_lines(conversation: Conversation, absent: Sequence[str], what: str = "this prompt") -> list[Line]:
     """Return one line per evidence turn that the prompt does not contain verbatim."""
     return [
         line(
-            Span(f"✗ turn {turns_words(conversation, [turn])} is not in this prompt", "bad"),
+            Span(f"✗ turn {turns_words(conversation, [turn])} is not in {what}", "bad"),
             about=TurnSubject(turn),
         )
         for turn in absent
@@ -251,15 +251,21 @@ PROMPT_LEGEND: Final = "◆ evidence, verbatim  ◇ distilled from evidence  │
 
 @dataclass(frozen=True)
 class PromptView:
-    """The lines of a prompt, the index of the first with evidence, and the evidence turns that it lacks."""
+    """The lines of a prompt, the index of the first with evidence, and the evidence turns that it lacks.
+
+    Of a running agent the prompt may not be recorded: then the lines are what memory returned.
+    """
 
     lines: tuple[Line, ...]
     first_evidence: int | None
     absent: tuple[str, ...]
+    is_recorded: bool = True
 
 
 def prompt_view(conversation: Conversation, asked: QuestionAsked, evidence: Sequence[str]) -> PromptView:
     """Return the prompt of a question, with the evidence turns that it contains marked."""
+    if asked.hits and not asked.prompt:
+        return _returned_view(asked, evidence)
     lines: list[Line] = []
     present: set[str] = set()
     first: int | None = None
@@ -273,6 +279,23 @@ def prompt_view(conversation: Conversation, asked: QuestionAsked, evidence: Sequ
             first = len(lines)
         lines.append(_prompt_line(part))
     return PromptView(tuple(lines), first, tuple(turn for turn in evidence if turn not in present))
+
+
+def _returned_view(asked: QuestionAsked, evidence: Sequence[str]) -> PromptView:
+    lines: list[Line] = []
+    first: int | None = None
+    for hit in asked.hits:
+        is_evidence = not set(evidence).isdisjoint(hit.turns)
+        is_distilled = not set(evidence).isdisjoint(hit.sources)
+        if is_evidence and first is None:
+            first = len(lines)
+        source: LineSource = "evidence" if is_evidence else "distilled" if is_distilled else "memory"
+        sign, sign_tone, tone = _SIGNS[source]
+        score = "" if hit.score is None else f" {hit.score:.3f}"
+        text = Span(visible(one_line(hit.text)), tone)
+        lines.append(line(Span(sign, sign_tone), Span(f"{hit.rank}{score}  ", "dim"), text, hang=2))
+    present = {turn for hit in asked.hits for turn in hit.turns}
+    return PromptView(tuple(lines), first, tuple(turn for turn in evidence if turn not in present), False)
 
 
 def _prompt_line(part: PromptLine) -> Line:
