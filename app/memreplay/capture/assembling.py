@@ -219,12 +219,22 @@ class _Assembly:
             self._placed.append(_Placed(number, operation, self._heard(operation, number)))
 
     def _heard(self, operation: Operation, number: int) -> tuple[str, ...]:
-        """Return the turns whose messages a memory was given: those that say the same, else the one at hand."""
-        said = {normalised(message.text) for message in operation.messages}
-        given = [turn.id for turn in self._turns[-_LOOKS_BACK:] if normalised(turn.text) in said]
+        """Return the turns that an operation is about: those that say what it was given, else its exchange."""
+        texts = [*(message.text for message in operation.messages), *(item.text for item in operation.items)]
+        said = {normalised(text) for text in texts if operation.kind in _WRITING}
+        given = [
+            turn.id for turn in self._turns[max(number - _LOOKS_BACK, 0) : number] if normalised(turn.text) in said
+        ]
         if given:
             return tuple(given)
-        return (self._turns[number - 1].id,) if number else ()
+        first = number - 1
+        while (
+            first > 0
+            and self._turns[first].role != "user"
+            and self._turns[first].session == self._turns[first - 1].session
+        ):
+            first -= 1
+        return tuple(turn.id for turn in self._turns[max(first, 0) : number])
 
     def _place_by_messages_of_writes(self) -> None:
         """Take the messages that the memory was given for the conversation.
@@ -319,6 +329,7 @@ class _Assembly:
         return number
 
 
+_WRITING = frozenset({"write", "chat", "state"})
 _LOOKS_BACK = 64
 """Turns: how far back a message is looked for that a memory was given."""
 
