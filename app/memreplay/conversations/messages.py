@@ -81,6 +81,12 @@ class LeftOut:
             self._counts[noun, what] += number
             self._first.setdefault((noun, what), place)
 
+    def include(self, other: LeftOut) -> None:
+        """Add what another one counted."""
+        self._problem = self._problem or other._problem
+        self._counts.update(other._counts)
+        self._first = {**other._first, **self._first}
+
     def report(self, on_warning: OnWarning) -> None:
         """Say each kind in one sentence with its number."""
         for (noun, what), number in self._counts.items():

@@ -156,7 +156,7 @@ def errors_in_files(
         tally.files += 1
         try:
             known_format, file = detect_format(path)
-            if known_format is test_conversation:
+            if known_format is test_conversation and test_conversation.holds_one(file):
                 draft, errors = read_draft(path)
                 drafts.append(draft)
                 tally.conversations += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -175,8 +176,19 @@ def ignore_error(_: DatasetError) -> None:
 
 
 @dataclass(frozen=True)
+class LogOptions:
+    """What the user says about chat logs.
+
+    ``session_gap`` is the silence after which a session begins; ``user`` the name of the user in a transcript.
+    """
+
+    session_gap: timedelta = timedelta(hours=6)
+    user: str | None = None
+
+
+@dataclass(frozen=True)
 class LoadCallbacks:
-    """Functions that are called while a file is loaded.
+    """Functions that are called while a file is loaded, and what the user says about chat logs.
 
     ``on_warning`` receives problems that do not stop the file from loading, ``on_repair`` malformed evidence that
     was corrected. ``on_error`` either raises the error, or records it; then the loader continues with the next
@@ -187,6 +199,7 @@ class LoadCallbacks:
     on_repair: OnWarning = _ignore
     on_error: Callable[[DatasetError], None] = raise_error
     on_opened: OnOpened = _ignore_bytes_of
+    options: LogOptions = LogOptions()
 
 
 SILENT = LoadCallbacks()

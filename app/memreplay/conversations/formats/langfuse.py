@@ -19,6 +19,7 @@ from memreplay.conversations.validation_errors import LoadCallbacks, Place, show
 NAME = "Langfuse traces"
 SIGNATURE = 'Langfuse traces (with "input", "output" and "sessionId", "traceId" or "observations")'
 
+_GENERATION = "GENERATION"
 _MARKS = frozenset({"sessionId", "traceId", "observations", "session_id", "trace_id"})
 
 
@@ -55,16 +56,29 @@ def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]
 def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: MessageReader) -> Iterator[Call]:
     named = trace.get("sessionId") or trace.get("session_id") or session
     thread = str(named or trace.get("traceId") or trace.get("trace_id") or trace.get("id"))
-    if trace.get("type", "GENERATION") != "GENERATION":
+    if trace.get("type", _GENERATION) != _GENERATION:
+        reader.left_out.add("observation", f"of type {trace['type']} is not shown", place)
         return
+    inside = trace.get("observations")
+    listed = [
+        (place.at("observations", index), each)
+        for index, each in enumerate(inside if isinstance(inside, list) else ())
+        if isinstance(each, dict)
+    ]
     call = _call(trace, thread, place, reader)
     if call.given or call.returned:
         yield call
+        what = "inside a trace with an input and an output is not shown by itself"
+        for at, _ in listed:
+            reader.left_out.add("observation", what, at)
         return
-    inside = trace.get("observations")
-    for index, each in enumerate(inside if isinstance(inside, list) else ()):
-        if isinstance(each, dict) and each.get("type") == "GENERATION":
-            yield _call(each, thread, place.at("observations", index), reader)
+    kinds = {each.get("type") for _, each in listed}
+    for at, each in listed:
+        is_outermost = _GENERATION not in kinds and not each.get("parentObservationId")
+        if each.get("type") == _GENERATION or (is_outermost and (each.get("input") or each.get("output"))):
+            yield _call(each, thread, at, reader)
+        else:
+            reader.left_out.add("observation", f"of type {each.get('type')} is not shown", at)
 
 
 def _call(written: dict[str, Any], thread: str, place: Place, reader: MessageReader) -> Call:

@@ -32,6 +32,7 @@ SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 _LISTS = ("messages", "contents", "chat_messages", "items")
 _RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 """The types of the lines of a Codex session."""
+_ABOUT_THE_SESSION = frozenset({"session_meta", "turn_context"})
 _BOOKKEEPING = frozenset(
     {"summary", "file-history-snapshot", "progress", "queue-operation", "custom-title", "system"}
 )
@@ -100,7 +101,11 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
         kind, payload = value.get("type"), value.get("payload")
         if kind in _RECORDS and isinstance(payload, dict):
             if kind != "response_item":
-                return []  # session data, and events that repeat the items
+                inner = payload.get("type")
+                what = f"of type {kind} ({inner})" if isinstance(inner, str) else f"of type {kind}"
+                if kind not in _ABOUT_THE_SESSION:
+                    reader.left_out.add("record", f"{what} is not shown", place)
+                return []
             return reader.message({"timestamp": value.get("timestamp"), **payload}, place.at("payload"))
         if kind in _BOOKKEEPING and "role" not in value and not isinstance(value.get("message"), dict):
             reader.left_out.add("entry", f"of type {kind} is not shown", place)
@@ -141,7 +146,11 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         messages += system_of(value, reader, place) + reader.messages(written, place.at(name))
     messages += _preferred(value, reader, place, messages)
     named = next((value[key] for key in ("conversationId", "uuid", "id", "thread_id") if value.get(key)), None)
-    yield Chat(messages, place.at(name), named if name != "messages" or _is_export(value) else None, time_of(value))
+    title = next(
+        (value[key] for key in ("title", "name", "character_name") if isinstance(value.get(key), str)), None
+    )
+    known = named if name != "messages" or _is_export(value) else None
+    yield Chat(messages, place.at(name), known, time_of(value), title=title)
 
 
 def _chats_inside(

@@ -31,7 +31,7 @@ def detect(file: DatasetFile) -> bool:
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
-    """Yield a conversation for each thread. Spans without messages are passed over."""
+    """Yield a conversation for each thread. Spans without messages are counted."""
     return read_calls(file, callbacks, _calls)
 
 
@@ -41,6 +41,8 @@ def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
         given, returned = _sides(span, attributes)
         if given is not None or returned is not None:
             yield _call(span, attributes, given, returned, at, reader)
+        else:
+            reader.left_out.add("span", "without messages is not shown", at)
 
 
 def _spans(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
