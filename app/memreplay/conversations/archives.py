@@ -83,7 +83,7 @@ def _extract(archive: zipfile.ZipFile, target: Path, place: Place) -> list[Path]
 
 def _holds_data(member: zipfile.ZipInfo) -> bool:
     path = PurePosixPath(member.filename)
-    is_hidden = any(part.startswith((".", "__MACOSX")) for part in path.parts)
+    is_hidden = any(part.startswith((".", "__MACOSX")) and part != ".." for part in path.parts)
     return not member.is_dir() and not is_hidden and path.suffix.lower() in _DATA_SUFFIXES
 
 

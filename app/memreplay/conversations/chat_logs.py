@@ -144,8 +144,8 @@ def report_skipped(errors: Sequence[DatasetError], on_warning: OnWarning) -> Non
         on_warning(f"{errors[0].path}: {more:,} more {'entry is' if more == 1 else 'entries are'} left out")
 
 
-def split_at_gaps(messages: Sequence[ChatMessage], date: datetime | None, gap: timedelta) -> list[ChatSession]:
-    """Return the sessions of messages: one begins after a longer silence than ``gap``.
+def split_at_gaps(messages: Sequence[ChatMessage], date: datetime | None, gap: float) -> list[ChatSession]:
+    """Return the sessions of messages: one begins after a longer silence than ``gap`` hours.
 
     ``date`` is when the first one began, where its messages have no times.
     """
@@ -153,7 +153,7 @@ def split_at_gaps(messages: Sequence[ChatMessage], date: datetime | None, gap: t
     previous: datetime | None = None
     for message in messages:
         if message.at is not None:
-            if previous is not None and message.at - previous > gap:
+            if previous is not None and message.at - previous > timedelta(hours=gap):
                 carried = _system_before(sessions[-1])
                 sessions.append(carried)
             previous = message.at

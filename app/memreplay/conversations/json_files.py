@@ -339,15 +339,20 @@ def open_dataset_file(path: Path) -> DatasetFile:
     Text that is neither is a file of the container ``text``.
     """
     beginning = first_bytes(path, 64)
-    if beginning and beginning[:1] not in b"[{" and path.suffix.lower() not in JSON_SUFFIXES:
+    is_json = beginning[:1] in (b"[", b"{") and not _TIME_IN_BRACKETS.match(beginning)
+    if beginning and not is_json and path.suffix.lower() not in JSON_SUFFIXES:
         return _table_or_text(path)
     container, first = _first_value(path, beginning)
     fields = frozenset(first) if isinstance(first, dict) else frozenset()
     return DatasetFile(path, container, fields, is_empty=first is None, first=first)
 
 
+_TIME_IN_BRACKETS = re.compile(rb"\[\d{1,4}[-/.:]\d")
+_COLUMNS = re.compile(rb'"?\w+"?(,"?[\w. ]+"?)+\r?\n')
+
+
 def _table_or_text(path: Path) -> DatasetFile:
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() == ".csv" or _COLUMNS.match(first_bytes(path, 4096)):
         with closing(read_table(path)) as rows:
             first = next(rows, None)
         if first is not None:

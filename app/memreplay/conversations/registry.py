@@ -20,8 +20,9 @@ from memreplay.conversations.archives import is_archive, unpacked
 from memreplay.conversations.formats import detect_format, test_conversation
 from memreplay.conversations.formats.locomo import EvidenceIndex, read_evidence
 from memreplay.conversations.json_files import JSON_SUFFIXES, DatasetFile, read_json
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation
-from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, LogOptions, OnOpened, OnWarning
+from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnOpened, OnWarning
 from memreplay.errors import DatasetError, UsageError
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
@@ -61,12 +62,17 @@ def default_datasets() -> list[DatasetEntry]:
     return [entry for entry in shipped_datasets() if not entry.path.is_relative_to(long_histories)]
 
 
+def is_shipped(path: Path) -> bool:
+    """Return whether a file stands in the datasets folder."""
+    return path.resolve().is_relative_to(datasets_folder().resolve())
+
+
 def load(
     specs: Sequence[str],
     evidence: Path | None = None,
     on_warning: OnWarning = SILENT.on_warning,
     on_opened: OnOpened = SILENT.on_opened,
-    options: LogOptions = SILENT.options,
+    options: LogOptions = DEFAULT_LOG_OPTIONS,
 ) -> Iterator[Conversation]:
     """Load the conversations that the specs name, in their order; without a spec, the default ones.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.errors import DatasetError
 from memreplay.printable import printable
 
@@ -176,17 +176,6 @@ def ignore_error(_: DatasetError) -> None:
 
 
 @dataclass(frozen=True)
-class LogOptions:
-    """What the user says about chat logs.
-
-    ``session_gap`` is the silence after which a session begins; ``user`` the name of the user in a transcript.
-    """
-
-    session_gap: timedelta = timedelta(hours=6)
-    user: str | None = None
-
-
-@dataclass(frozen=True)
 class LoadCallbacks:
     """Functions that are called while a file is loaded, and what the user says about chat logs.
 
@@ -199,7 +188,7 @@ class LoadCallbacks:
     on_repair: OnWarning = _ignore
     on_error: Callable[[DatasetError], None] = raise_error
     on_opened: OnOpened = _ignore_bytes_of
-    options: LogOptions = LogOptions()
+    options: LogOptions = DEFAULT_LOG_OPTIONS
 
 
 SILENT = LoadCallbacks()

@@ -75,7 +75,7 @@ def detect_format(path: Path) -> tuple[Format, DatasetFile]:
     Raises:
         DatasetError: no format recognises it.
     """
-    file, place = open_dataset_file(path), Place(path)
+    file, place = _opened(path), Place(path)
     if file.is_empty or (file.container == "text" and not first_bytes(path, 64)):
         raise place.error("is empty", ", ".join(known.SIGNATURE for known in FORMATS))
     refuse_messengers(file)
@@ -92,6 +92,12 @@ def detect_format(path: Path) -> tuple[Format, DatasetFile]:
             "is a definition of a GoodAI test", "its folder to be named: the one that holds {dataset}/{id}.def.json"
         )
     raise place.error(f"is of no known format: {_found(file)}", _nearest(file))
+
+
+def _opened(path: Path) -> DatasetFile:
+    if plain_text.begins_with_label(first_bytes(path, 64).decode("utf-8", "replace")):
+        return DatasetFile(path, "text", frozenset())
+    return open_dataset_file(path)
 
 
 def _found(file: DatasetFile) -> str:

@@ -9,31 +9,38 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from memreplay.conversations.json_files import DatasetFile, first_bytes
+from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.validation_errors import Place
+from memreplay.errors import DatasetError
 
 _WHATSAPP = re.compile(
-    r"[\u200e\u200f]?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
+    r"[\u200e\u200f]?\[?\d{1,4}[./-]\d{1,2}[./-]\d{2,4}, \d{1,2}[:.]\d{2}(?:[:.]\d{2})?"
     r"(?:[ \u202f]?[APap]\.?[Mm]\.?)?(?:\]| -) "
 )
-_SNIFFED_BYTES = 256
 
 
 def refuse_messengers(file: DatasetFile) -> None:
     """Raises DatasetError for the export of a messenger, and says how to convert it."""
     name = _messenger(file)
     if name is not None:
-        raise Place(file.path).error(
-            f"is an export of {name}, in which nobody is the assistant",
-            "a chat with an assistant. To replay it all the same, choose who is the assistant and write each"
-            ' message as a line "User: …" or "Assistant: …" of a text file, or as {"role", "content"} of a list',
-        )
+        raise refusal(name, Place(file.path))
+
+
+def is_whatsapp(text: str) -> bool:
+    """Return whether a text begins as the lines of WhatsApp do."""
+    return _WHATSAPP.match(text) is not None
+
+
+def refusal(name: str, place: Place, more: str = "") -> DatasetError:
+    """Return the error for the export of a messenger."""
+    return place.error(
+        f"is an export of {name}, in which nobody is the assistant",
+        "a chat with an assistant. To replay it all the same, choose who is the assistant and write each message"
+        f' as a line "User: …" or "Assistant: …" of a text file, or as {{"role", "content"}} of a list{more}',
+    )
 
 
 def _messenger(file: DatasetFile) -> str | None:
-    if file.container == "text":
-        start = first_bytes(file.path, _SNIFFED_BYTES).decode("utf-8", "replace")
-        return "WhatsApp" if _WHATSAPP.match(start) else None
     first = file.first
     if not isinstance(first, dict):
         return None

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from memreplay.conversations.chat_logs import Chat, ChatLog
+from memreplay.conversations.formats.messengers import is_whatsapp, refusal
 from memreplay.conversations.json_files import DatasetFile, first_bytes, read_text
 from memreplay.conversations.messages import ChatMessage, known_role, label_of, moment
 from memreplay.conversations.models import Conversation, TurnRole
@@ -59,19 +60,31 @@ class _Header:
         return re.sub(r"\s+", " ", self.name.casefold()).removesuffix(" said").strip()
 
 
-def begins_message(line: str) -> bool:
-    """Return whether a line of a message would be read as the beginning of another one, backslashes apart."""
-    return next(_headers(line.lstrip("\\"), with_escaped=True), None) is not None
+def begins_with_label(text: str) -> bool:
+    """Return whether the first line with content begins with a label that is known without its surroundings."""
+    first = next(_headers(text.lstrip()), None)
+    return first is not None and first.start == 0 and first.folded in _ALWAYS
 
 
-def _headers(text: str, with_escaped: bool = False) -> Iterator[_Header]:
+def is_shown_label(label: str) -> bool:
+    """Return whether a label of what nobody says is read again as it is written."""
+    return label.casefold() in _SHOWN_LABELS or _TOOL_LABEL.fullmatch(label.casefold()) is not None
+
+
+def escaped(text: str) -> str:
+    """Return a message with a backslash before each line but the first that would be read as another message."""
+    first, *lines = text.splitlines() or [""]
+    return "\n".join([first, *("\\" + line if _HEADER.match(line) else line for line in lines)])
+
+
+def _headers(text: str) -> Iterator[_Header]:
     for found in _HEADER.finditer(text):
         stamp = found["before"] or found["after"] or ""
         is_marked = found["mark"] is not None
         alone = found.end() == len(text) or text[found.end()] == "\n"
         if found["colon"] is None and not (alone and (is_marked or stamp)):
             continue
-        if (found["escape"] and not with_escaped) or len(found["name"].split()) > _MOST_WORDS:
+        if found["escape"] or len(found["name"].split()) > _MOST_WORDS:
             continue
         yield _Header(found.start(), found.end(), found["name"].strip(), stamp, is_marked)
 
@@ -107,6 +120,8 @@ def detect(file: DatasetFile) -> bool:
         return False
     text = first_bytes(file.path, _SNIFFED_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
     headers = list(_headers(text))
+    if is_whatsapp(text):
+        return True
     if not headers:
         return False
     before = [line for line in text[: headers[0].start].splitlines() if line.strip()]
@@ -125,6 +140,8 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     text, place = read_text(file.path), Place(file.path)
     headers = list(_headers(text))
     roles = _roles(headers, callbacks.options.user)
+    if callbacks.options.user is None and is_whatsapp(text) and not roles:
+        raise refusal("WhatsApp", place, "; or name with --user NAME who is the user")
     if "user" not in roles.values() and "assistant" not in roles.values():
         names = ", ".join(dict.fromkeys(each.name for each in headers[:_SNIFFED_BYTES]))
         raise place.error(f"has the speakers {names}", "--user NAME, which says who of them is the user")
@@ -154,4 +171,6 @@ def _message(header: _Header, said: str, roles: Mapping[str, TurnRole]) -> ChatM
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"^\\(?=\\*[^\n])", lambda _: "", text, flags=re.MULTILINE) if "\\" in text else text
+    """Return the text without the backslashes that :func:`escaped` put in it."""
+    lines = text.split("\n")
+    return "\n".join(line[1:] if line.startswith("\\") and _HEADER.match(line) else line for line in lines)
