@@ -9,6 +9,7 @@ shown is counted by a :class:`LeftOut`, never dropped silently and never taken f
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
@@ -340,6 +341,7 @@ _TEXT_FIELDS = (
     "refusal",
     "transcript",
     "thinking",
+    "think",
     "reasoning",
     "output_text",
     "input_text",
@@ -374,7 +376,9 @@ def _type_of(part: Mapping[str, Any]) -> str:
     written = part.get("type", part.get("content_type", part.get("kind")))
     if isinstance(written, str) and written:
         return written
-    return next((key for key in part if key in _KEYED), "")
+    if "toolCallId" in part and "toolName" in part:
+        return "tool-result" if "result" in part or "output" in part else "tool-call"
+    return next((key for key in part if key in _KEYED and (key != "text" or isinstance(part[key], str))), "")
 
 
 def kind_of_part(name: str) -> Kind | None:
@@ -414,6 +418,7 @@ class MessageReader:
         if not isinstance(written, dict):
             self.left_out.add("entry", f"of a list of messages is {shown(value)} and is not shown", place)
             return []
+        written = _with_output(written)
         named, role, label = _speaker(written)
         at, message_id = time_of(written), _id_of(written)
         before = self.left_out.number
@@ -719,6 +724,31 @@ def _unwrapped(value: object) -> object:
     return value
 
 
+_DETAILS = re.compile(
+    r'<details type="(?P<kind>reasoning|tool_calls)"[^>]*>\s*(?:<summary>.*?</summary>)?(?P<text>.*?)</details>\s*',
+    re.DOTALL,
+)
+
+
+def _with_output(written: dict[str, Any]) -> dict[str, Any]:
+    """Return the message with its thoughts and tool calls as parts: Open WebUI holds them beside or in the text."""
+    output, content = written.get("output"), written.get("content")
+    if "role" in written and isinstance(output, list) and output and all(map(is_message, output)):
+        parts: list[Any] = []
+        for item in output:
+            is_text = item.get("type") == "message" and isinstance(item.get("content"), list)
+            parts += item["content"] if is_text else [item]
+        return {**written, "content": parts}
+    if isinstance(content, str) and "<details type=" in content and _DETAILS.search(content):
+        parts, end = [], 0
+        for found in _DETAILS.finditer(content):
+            kind = "thinking" if found["kind"] == "reasoning" else "tool_result"
+            parts += [content[end : found.start()], {"type": kind, "text": html.unescape(found["text"]).strip()}]
+            end = found.end()
+        return {**written, "content": [*parts, content[end:]]}
+    return written
+
+
 def _speaker(written: Mapping[str, Any]) -> tuple[str | None, TurnRole | None, str | None]:
     """Return the role as it is written, what it is to a memory, and the label of the message.
 
@@ -837,8 +867,10 @@ _NESTED += (
     "model",
 )
 _NESTED += ("candidates", "choices", "generations", "generation", "final_output", "raw", "event", "chunk", "delta")
+_SPOKEN = frozenset(("inputs", "outputs", "input", "output", "body", "data", "payload", "kwargs", "root", "json"))
+"""Of the names above, those whose text is what a call is given or returns, and no setting such as its model."""
 _NEWEST = re.compile(
-    r"(.*_)?(question|query|message|input|prompt|utterance|msg|text|ask|content|user|human|task|instruction|q)"
+    r"(.*_)?(question|query|message|input|prompt|utterance|msg|text|ask|contents?|user|human|task|instruction|q)"
 )
 _ANSWERS = re.compile(
     r"(.*_)?(output|answer|response|result|reply|completion|text|content|message|generation|assistant|ai|bot|output_text|"
@@ -895,8 +927,17 @@ def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, de
     elif isinstance(inside, dict):
         found = _in_object(inside, default, reader, place, depth)
     if not found and isinstance(value, str) and default == "assistant" and value.strip() and depth == 0:
-        return [ChatMessage(default, value)]  # the model was asked for JSON, and this is it
+        return [ChatMessage(default, _outermost_text(value))]  # the model was asked for JSON, and this is it
     return found
+
+
+def _outermost_text(value: str) -> str:
+    """Return a text without the quotes around it, where it was encoded as JSON once more."""
+    try:
+        inside = orjson.loads(value) if value.lstrip().startswith('"') else value
+    except orjson.JSONDecodeError:
+        return value
+    return inside if isinstance(inside, str) else value
 
 
 def _listed(
@@ -984,7 +1025,7 @@ def _newest(
         if name in _SYSTEM_FIELDS or name in _HISTORIES or inside in (None, "", [], {}):
             continue
         if (isinstance(inside, dict | list) and (name in _NESTED or pattern.fullmatch(_snake(name)))) or (
-            isinstance(inside, str) and (name in _NESTED or pattern.fullmatch(_snake(name)))
+            isinstance(inside, str) and (name in _SPOKEN or pattern.fullmatch(_snake(name)))
         ):
             found = _side(inside, default, reader, place.at(name), depth + 1)
         else:

@@ -200,7 +200,7 @@ class _Alignment:
         return key
 
     def _add(self, number: int, call: Call) -> None:
-        system = tuple(each for each in call.given if _is_system(each))
+        system = tuple(each for each in (*call.given, *call.returned) if _is_system(each))
         given = [self._said(each, number, system) for each in call.given if not _is_system(each)]
         returned = [self._said(each, number, system) for each in call.returned if not _is_system(each)]
         asks_again = any(each.message.role == "user" for each in returned)

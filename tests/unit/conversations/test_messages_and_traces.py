@@ -356,7 +356,7 @@ def test_tool_calls_and_results_survive_conversion(tmp_path: Path, target: str) 
 def test_what_a_trace_holds_beside_its_calls_is_counted(tmp_path: Path) -> None:
     runs = [
         {"id": "1", "run_type": "chain", "inputs": {"input": "Hi"}, "outputs": {"output": "Hello"}},
-        {"id": "2", "trace_id": "1", "parent_run_id": "1", "run_type": "llm", "inputs": {"input": "Hi"}},
+        {"id": "2", "trace_id": "1", "parent_run_id": "1", "run_type": "llm", "inputs": {"input": "Title?"}},
         {"id": "3", "trace_id": "1", "parent_run_id": "1", "run_type": "tool", "inputs": {"port": "Brill"}},
     ]
     observations = [
@@ -380,6 +380,68 @@ def test_what_a_trace_holds_beside_its_calls_is_counted(tmp_path: Path) -> None:
     for name, values in files.items():
         ((_,), warnings) = read(tmp_path, "\n".join(map(json.dumps, values)), f"{name}.jsonl")
         assert [warning.partition(": ")[2].partition(" is not shown")[0] for warning in warnings] == expected[name]
+
+
+def _node(number: int, before: int | None, text: str, **others: Any) -> dict[str, Any]:
+    links = {"messageId": f"m{number}", "parentMessageId": f"m{before}" if before else None}
+    return {
+        **links,
+        "isCreatedByUser": number % 2 == 1,
+        "text": text,
+        "createdAt": f"2025-01-01T10:0{number}:00Z",
+    } | others
+
+
+ANSWER = _node(4, 1, "Hello again")
+BRANCHES = {
+    "flat": {"conversationId": "c", "messages": [_node(1, None, "Hi"), _node(2, 1, "Hello"), ANSWER]},
+    "nested": {"conversationId": "c", "messages": [_node(1, None, "Hi", children=[_node(2, 1, "Hello"), ANSWER])]},
+}
+
+
+@pytest.mark.parametrize("kind", BRANCHES)
+def test_a_chat_with_branches_is_read_along_the_newest_one(tmp_path: Path, kind: str) -> None:
+    ((conversation,), warnings) = read(tmp_path, BRANCHES[kind])
+    assert said(conversation) == ["u Hi", "a Hello again"]
+    assert [warning.partition(": ")[2] for warning in warnings] == [
+        "1 message on another branch is not shown (first at line 1/messages)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {
+            "output": [
+                {"type": "reasoning", "summary": [{"text": "Hm"}]},
+                {"type": "message", "role": "assistant", "content": [{"text": "Hello"}]},
+            ]
+        },
+        {"content": '<details type="reasoning" done="true"><summary>Thought</summary>Hm</details>\nHello'},
+    ],
+    ids=["items", "details"],
+)
+def test_thoughts_of_open_webui_are_no_speech(tmp_path: Path, answer: dict[str, Any]) -> None:
+    messages = {
+        "1": {"role": "user", "content": "Hi"},
+        "2": {"role": "assistant", "parentId": "1", "content": ""} | answer,
+    }
+    chat = {"id": "c", "chat": {"history": {"currentId": "2", "messages": messages}}}
+    ((conversation,), _) = read(tmp_path, [chat])
+    assert shown(conversation) == [("User", "Hi"), ("Thinking", "Hm"), ("AI", "Hello")]
+
+
+def test_chats_of_one_object_are_conversations(tmp_path: Path) -> None:
+    (conversations, _) = read(
+        tmp_path, {"version": 4, "history": [{"id": "a", "messages": BOTH}, {"messages": BOTH}]}
+    )
+    assert [said(each) for each in conversations] == [["u Hi", "a Hello"]] * 2
+
+
+def test_settings_of_a_call_are_no_speech(tmp_path: Path) -> None:
+    calls = trace(({"model": "small", "contents": "Hi"}, {"response": "Hello"}))  # type: ignore[arg-type]
+    ((conversation,), _) = read(tmp_path, calls)
+    assert said(conversation) == ["u Hi", "a Hello"]
 
 
 # ---- the shared cases, and any mixture ---------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.messages import MessageReader, moment, side
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.traces import Call, read_calls
-from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
+from memreplay.conversations.validation_errors import LoadCallbacks, Place
+from memreplay.conversations.validation_errors import shown as in_words
 
 NAME = "Langfuse traces"
 SIGNATURE = 'Langfuse traces (with "input", "output" and "sessionId", "traceId" or "observations")'
@@ -37,13 +38,13 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
     for at, trace, session in _traces(value, place):
         if not isinstance(trace, dict):
-            raise at.error(f"is {shown(trace)}", "a trace")
+            raise at.error(f"is {in_words(trace)}", "a trace")
         yield from _of_trace(trace, session, at, reader)
 
 
 def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]:
     if isinstance(value, dict) and isinstance(value.get("trace"), dict):
-        yield place.at("trace"), {"observations": value.get("observations"), **value["trace"]}, None
+        yield place.at("trace"), {**value["trace"], "observations": value.get("observations")}, None
         return
     for name in ("traces", "data"):
         if isinstance(value, dict) and isinstance(value.get(name), list):
@@ -68,9 +69,11 @@ def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: 
     call = _call(trace, thread, place, reader)
     if call.given or call.returned:
         yield call
-        what = "inside a trace with an input and an output is not shown by itself"
-        for at, _ in listed:
-            reader.left_out.add("observation", what, at)
+        shown = {each.text for each in (*call.given, *call.returned)}
+        for at, each in listed:
+            own = _call(each, thread, at, MessageReader())
+            if each.get("type") != _GENERATION or not shown.issuperset(m.text for m in (*own.given, *own.returned)):
+                reader.left_out.add("observation", "inside a trace with messages is not shown", at)
         return
     kinds = {each.get("type") for _, each in listed}
     for at, each in listed:

@@ -60,10 +60,11 @@ def _of_roots(calls: list[Call], left_out: LeftOut) -> Iterator[Call]:
         chosen = roots or models or of_trace
         yield from chosen
         counted = set(map(id, chosen))
+        texts = {message.text for call in chosen for message in (*call.given, *call.returned)}
         for call in of_trace:
-            if id(call) not in counted:
+            if id(call) not in counted and not texts.issuperset(m.text for m in (*call.given, *call.returned)):
                 where = "inside another one" if roots else "beside the calls of the model"
-                left_out.add("run", f"{where} is not shown by itself", call.place)
+                left_out.add("run", f"{where} is not shown", call.place)
 
 
 def _call(run: dict[str, Any], place: Place) -> Call:

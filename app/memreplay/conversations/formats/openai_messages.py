@@ -10,6 +10,7 @@ Anthropic and Gemini, the documentation of the AI SDK (UIMessage, ModelMessage) 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from memreplay.conversations.chat_logs import Chat, ChatLog, read_chats
@@ -29,7 +30,12 @@ from memreplay.conversations.validation_errors import LoadCallbacks, Place, show
 NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 
-_LISTS = ("messages", "contents", "chat_messages", "items")
+_LISTS = ("messages", "contents", "chat_messages", "items", "messagesTree", "loglines")
+_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data")
+"""Fields of an object that holds a list of chats."""
+_LINKS = (("messageId", "parentMessageId"), ("uuid", "parent_message_uuid"))
+"""Fields with the id of a message and of the one before it, where chats have branches (LibreChat, Claude)."""
+_NO_PARENT = (None, "", "00000000-0000-0000-0000-000000000000", "00000000-0000-4000-8000-000000000000")
 _RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 """The types of the lines of a Codex session."""
 _ABOUT_THE_SESSION = frozenset({"session_meta", "turn_context"})
@@ -41,7 +47,9 @@ _BOOKKEEPING = frozenset(
 
 def detect(file: DatasetFile) -> bool:
     fields = file.fields
-    if not fields.isdisjoint({"messages", "contents", "chat_messages", "chosen", "preferred_output", "chat"}):
+    if not fields.isdisjoint({*_LISTS, "chosen", "preferred_output", "chat"} - {"items"}):
+        return True
+    if _listed_chats(file.first) is not None:
         return True
     return isinstance(file.first, list) or _is_listed(file.first) or _inside(file.first) is not None
 
@@ -62,6 +70,21 @@ def _inside(value: object) -> tuple[str, Any] | None:
         listed = value.get(name)
         if value.get("object") == mark and isinstance(listed, list) and listed and all(map(is_message, listed)):
             return name, listed
+    return None
+
+
+def _listed_chats(value: object) -> str | None:
+    """Return the field that holds a list of chats."""
+    if not isinstance(value, dict):
+        return None
+    for name in _CONTAINERS:
+        listed = value.get(name)
+        if (
+            isinstance(listed, list)
+            and listed
+            and all(isinstance(each, dict) and "messages" in each for each in listed)
+        ):
+            return name
     return None
 
 
@@ -123,6 +146,11 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         return
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", 'an object with "messages"')
+    several = None if "messages" in value else _listed_chats(value)
+    if several is not None:
+        for index, each in enumerate(value[several]):
+            yield from _chats(each, place.at(several, index), reader)
+        return
     found = None if "messages" in value else _inside(value)
     if found is not None:
         yield from _chats_inside(value, *found, place, reader)
@@ -143,7 +171,12 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         given = value.get("input", value.get("prompt"))
         messages += side(given, "user", reader, place) if given else ()
     else:
-        messages += system_of(value, reader, place) + reader.messages(written, place.at(name))
+        if name == "loglines" and isinstance(written, list):
+            for index, each in enumerate(written):
+                messages += _listed(each, place.at(name, index), reader)
+        else:
+            shown_branch = _newest_branch(written, place.at(name), reader)
+            messages += system_of(value, reader, place) + reader.messages(shown_branch, place.at(name))
     messages += _preferred(value, reader, place, messages)
     named = next((value[key] for key in ("conversationId", "uuid", "id", "thread_id") if value.get(key)), None)
     title = next(
@@ -187,6 +220,41 @@ def _branch(nodes: Mapping[str, Any], leaf: object) -> Iterator[Any]:
         path.append(nodes[leaf])
         leaf = nodes[leaf].get("parentId")
     yield from path[::-1]
+
+
+def _newest_branch(written: Any, place: Place, reader: MessageReader) -> Any:
+    """Return the messages on the branch of the newest one, where messages have branches or hold their answers."""
+    if not isinstance(written, list) or not all(isinstance(each, dict) for each in written):
+        return written
+    nested = any(isinstance(each.get("children"), list) for each in written)
+    messages = list(_flat(written)) if nested else written
+    names = next((pair for pair in _LINKS if messages and all(pair[0] in each for each in messages)), None)
+    if names is None:
+        return messages
+    by_id = {each[names[0]]: each for each in messages if isinstance(each[names[0]], str)}
+    parents = [each.get(names[1]) for each in messages]
+    if len(by_id) < len(messages) or any(each not in by_id and each not in _NO_PARENT for each in parents):
+        return messages
+    if len(set(parents)) == len(parents) or by_id.keys().isdisjoint(parents):
+        return messages
+    path: list[Any] = []
+    leaf = max(messages, key=lambda each: time_of(each) or datetime.min) if not nested else messages[-1]
+    while leaf is not None and len(path) <= len(messages):
+        path.append(leaf)
+        leaf = by_id.get(leaf.get(names[1]))
+    reader.left_out.add("message", "on another branch is not shown", place, len(messages) - len(path))
+    return path[::-1]
+
+
+def _flat(written: list[Any]) -> Iterator[Any]:
+    """Yield messages before their answers, which LibreChat puts into ``children``."""
+    waiting = written[::-1]
+    while waiting:
+        message = waiting.pop()
+        if isinstance(message, dict):
+            yield message
+            children = message.get("children")
+            waiting += children[::-1] if isinstance(children, list) else []
 
 
 def _preferred(
