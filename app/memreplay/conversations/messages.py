@@ -14,7 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -389,6 +389,23 @@ def kind_of_part(name: str) -> Kind | None:
     return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(folded)), None)
 
 
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_ATTACHED = ("attachments", "files", "experimental_attachments", "images", "files_v2")
+_BESIDE_CONTENT = frozenset(
+    (
+        *_THOUGHTS,
+        *_ATTACHED,
+        "refusal",
+        "audio",
+        "tool_calls",
+        "function_call",
+        "toolInvocations",
+        "additional_kwargs",
+    )
+)
+"""Fields of a message that hold something beside its content."""
+
+
 @dataclass
 class MessageReader:
     """Reads messages, and counts in ``left_out`` what it does not show."""
@@ -447,13 +464,14 @@ class MessageReader:
         found = list(_assembled(pieces, role or "other", label, named or ""))
         if not found:
             self.left_out.add("message", "without content is not shown", place)
-        return [replace(each, at=at, id=message_id) for each in found]
+        return [ChatMessage(each.role, each.text, each.label, at, message_id) for each in found]
 
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
             return list(self._part(written, place)) if _type_of(written) else []
         pieces: list[_Piece] = []
-        for name in ("reasoning_content", "reasoning", "thinking"):
+        has_more = not _BESIDE_CONTENT.isdisjoint(written)
+        for name in _THOUGHTS if has_more else ():
             text = written.get(name)
             if isinstance(text, dict):
                 text = text.get("content")
@@ -462,16 +480,20 @@ class MessageReader:
                 break
         field_name, content = _content_of(written)
         pieces += self.parts(content, place.at(field_name) if field_name else place)
+        if not has_more:
+            return pieces
         if not any(piece.kind == "said" for piece in pieces):
             pieces += self._said_elsewhere(written)
         for name, single in (("tool_calls", False), ("function_call", True), ("toolInvocations", False)):
-            pieces += self._calls(written.get(name), single, place.at(name))
+            if written.get(name):
+                pieces += self._calls(written[name], single, place.at(name))
         extra = written.get("additional_kwargs")
         if isinstance(extra, dict) and not any(piece.label == TOOL_CALL for piece in pieces):
             pieces += self._calls(extra.get("tool_calls"), False, place.at("additional_kwargs", "tool_calls"))
             pieces += self._calls(extra.get("function_call"), True, place.at("additional_kwargs", "function_call"))
-        for name in ("attachments", "files", "experimental_attachments", "images", "files_v2"):
-            pieces += self._attached(written.get(name), place.at(name))
+        for name in _ATTACHED:
+            if written.get(name):
+                pieces += self._attached(written[name], place.at(name))
         return list(_without_repeated_calls(pieces))
 
     def _said_elsewhere(self, written: Mapping[str, Any]) -> Iterator[_Piece]:
@@ -699,6 +721,7 @@ _TIME_FIELDS = (
     *("create_time", "created_at", "createdAt", "timestamp", "time", "date", "send_date", "sent_at", "created"),
     *("ts", "datetime", "create_at", "time_stamp", "creation_time", "sentAt", "start_time", "startTime"),
 )
+_TIMES = frozenset(_TIME_FIELDS)
 _ID_FIELDS = ("id", "uuid", "messageId", "message_id")
 _CONTENT_FIELDS = ("parts", "content", "value", "text", "mes", "message", "body", "blocks", "utterance")
 _USER_FLAGS = ("isCreatedByUser", "is_user", "isUser", "from_user", "fromUser")
@@ -785,7 +808,7 @@ def _content_of(written: Mapping[str, Any]) -> tuple[str, object]:
 
 def time_of(written: Mapping[str, Any]) -> datetime | None:
     """Return the time of a message or a call, whatever the field is called."""
-    for name in _TIME_FIELDS:
+    for name in _TIME_FIELDS if not _TIMES.isdisjoint(written) else ():
         found = moment(written[name]) if written.get(name) else None
         if found is not None:
             return found

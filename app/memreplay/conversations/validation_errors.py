@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -30,7 +30,7 @@ class Place:
 
     def at(self, *steps: str | int) -> Place:
         """Return a place below this one."""
-        return replace(self, steps=self.steps + steps)
+        return Place(self.path, self.line, self.steps + steps)
 
     @property
     def pointer(self) -> str:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from memreplay.conversations.formats import (
+    beam,
     chatgpt_export,
+    convomem,
     langfuse,
     langsmith,
     locomo,
@@ -57,6 +59,8 @@ FORMATS: tuple[Format, ...] = (
     locomo,
     locomo_mc10,
     longmemeval,
+    beam,
+    convomem,
     openai_messages,
     sharegpt,
     chatgpt_export,
