@@ -725,6 +725,7 @@ _TIMES = frozenset(_TIME_FIELDS)
 _ID_FIELDS = ("id", "uuid", "messageId", "message_id")
 _CONTENT_FIELDS = ("parts", "content", "value", "text", "mes", "message", "body", "blocks", "utterance")
 _USER_FLAGS = ("isCreatedByUser", "is_user", "isUser", "from_user", "fromUser")
+_FLAGS = frozenset(_USER_FLAGS)
 
 
 def _unwrapped(value: object) -> object:
@@ -777,7 +778,7 @@ def _speaker(written: Mapping[str, Any]) -> tuple[str | None, TurnRole | None, s
 
     All are None for an item that is no message, such as a tool call among messages.
     """
-    for name in _USER_FLAGS:
+    for name in _USER_FLAGS if not _FLAGS.isdisjoint(written) else ():
         if isinstance(written.get(name), bool):
             return ("user", "user", None) if written[name] else ("assistant", "assistant", None)
     for name in _ROLE_FIELDS:

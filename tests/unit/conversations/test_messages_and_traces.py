@@ -335,10 +335,25 @@ def test_messages_in_spans_are_read_in_every_generation(tmp_path: Path) -> None:
         {"name": "gen_ai.user.message", "attributes": {"content": U1["content"]}},
         {"name": "gen_ai.choice", "attributes": {"message": json.dumps(A1)}},
     ]
-    for attributes, of_span in ((numbered, []), (inference, []), ({}, events)):
+    said_in = {"role": "user", "contents": [{"message_content": {"type": "text", "text": U1["content"]}}]}
+    nested = {"llm": {"input_messages": [{"message": said_in}], "output_messages": [{"message": A1}]}}
+    for attributes, of_span in ((numbered, []), (inference, []), (nested, []), ({}, events)):
         span = {"context": {"trace_id": "t", "span_id": "s"}, "attributes": attributes, "events": of_span}
         ((conversation,), _) = read(tmp_path, [span])
         assert said(conversation) == ALL[:2]
+
+
+def test_a_table_of_phoenix_is_spans(tmp_path: Path) -> None:
+    row = {
+        "context.trace_id": "t",
+        "context.span_id": "s",
+        "start_time": "2025-01-01T10:00:00+00:00",
+        "attributes.llm.input_messages": [{"message.role": "user", "message.content": U1["content"]}],
+        "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": A1["content"]}],
+        "attributes.session.id": "s1",
+    }
+    ((conversation,), warnings) = read(tmp_path, [row])
+    assert (conversation.id, said(conversation), warnings) == ("s1", ALL[:2], [])
 
 
 @pytest.mark.parametrize("target", ["openai", "sharegpt"])

@@ -82,7 +82,7 @@ def _listed_chats(value: object) -> str | None:
         if (
             isinstance(listed, list)
             and listed
-            and all(isinstance(each, dict) and "messages" in each for each in listed)
+            and all(isinstance(each, dict) and not each.keys().isdisjoint(_LISTS) for each in listed)
         ):
             return name
     return None
@@ -146,7 +146,7 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         return
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", 'an object with "messages"')
-    several = None if "messages" in value else _listed_chats(value)
+    several = None if not value.keys().isdisjoint(_LISTS) else _listed_chats(value)
     if several is not None:
         for index, each in enumerate(value[several]):
             yield from _chats(each, place.at(several, index), reader)

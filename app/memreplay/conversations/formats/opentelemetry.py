@@ -25,9 +25,14 @@ NAME = "OpenTelemetry spans"
 SIGNATURE = 'OpenTelemetry spans (with "resourceSpans", or "attributes" and "context")'
 
 
+_COLUMN = "attributes."
+"""Begins the names of attributes in a table of Phoenix."""
+
+
 def detect(file: DatasetFile) -> bool:
     of_sdk = "attributes" in file.fields and not file.fields.isdisjoint({"context", "traceId", "trace_id"})
-    return "resourceSpans" in file.fields or of_sdk
+    of_table = "context.trace_id" in file.fields and any(name.startswith(_COLUMN) for name in file.fields)
+    return "resourceSpans" in file.fields or of_sdk or of_table
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
@@ -37,7 +42,8 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 
 def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
     for at, span in _spans(value, place):
-        attributes = _attributes(span.get("attributes"), at.at("attributes"))
+        columns = {name[len(_COLUMN) :]: each for name, each in span.items() if name.startswith(_COLUMN)}
+        attributes = _flattened(columns or _attributes(span.get("attributes"), at.at("attributes")))
         given, returned = _sides(span, attributes)
         if given is not None or returned is not None:
             yield _call(span, attributes, given, returned, at, reader)
@@ -69,6 +75,22 @@ def _attributes(written: Any, place: Place) -> dict[str, Any]:
     return {
         str(each["key"]): _plain(each.get("value")) for each in written if isinstance(each, dict) and "key" in each
     }
+
+
+def _flattened(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes with dotted names: Phoenix nests them in objects."""
+    flat: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if isinstance(value, dict) and name in _NESTED:
+            flat |= {f"{name}.{inner}": each for inner, each in _flattened(value).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+_NESTED = frozenset(
+    ("llm", "input", "output", "openinference", "span", "session", "gen_ai", "conversation", "messages", "prompt")
+)
 
 
 def _plain(value: Any) -> Any:
@@ -120,7 +142,7 @@ _CONTENT_FIELD = re.compile(r"contents?\.(\d+)\.message_content\.(\w+)")
 def _numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Return the messages whose fields are attributes with numbers: ``gen_ai.prompt.0.content``."""
     if isinstance(attributes.get(prefix), list):
-        return [each.get("message", each) for each in attributes[prefix] if isinstance(each, dict)]
+        return [_listed(each) for each in attributes[prefix] if isinstance(each, dict)]
     found: dict[int, dict[str, Any]] = {}
     calls: dict[tuple[int, int], dict[str, Any]] = {}
     parts: dict[tuple[int, int], dict[str, Any]] = {}
@@ -143,6 +165,16 @@ def _numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
         found[number].setdefault("content", []).append(part_fields)
     default = "assistant" if "completion" in prefix or "output" in prefix else "user"
     return [{"role": default, **found[number]} for number in sorted(found)]
+
+
+def _listed(written: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of OpenInference from its object, or from fields with dotted names."""
+    dotted = {name.removeprefix("message."): each for name, each in written.items() if name.startswith("message.")}
+    message = written.get("message", dotted or written)
+    contents = message.get("contents") if isinstance(message, dict) else None
+    if isinstance(contents, list):
+        return {**message, "content": [c.get("message_content", c) for c in contents if isinstance(c, dict)]}
+    return message if isinstance(message, dict) else {"content": message}
 
 
 def _is_list(value: Any) -> bool:
@@ -200,13 +232,13 @@ def _call(
     span: dict[str, Any], attributes: dict[str, Any], given: Any, returned: Any, place: Place, reader: MessageReader
 ) -> Call:
     context = span["context"] if isinstance(span.get("context"), dict) else span
-    trace = str(context.get("traceId", context.get("trace_id", "")))
+    trace = str(context.get("traceId", context.get("trace_id", span.get("context.trace_id", ""))))
     begun = span.get("startTimeUnixNano", span.get("start_time", span.get("start_time_unix_nano")))
     inside = place.at("attributes")
     return Call(
         thread=str(next((attributes[name] for name in _THREADS if attributes.get(name)), trace)),
         at=moment(begun),
-        order=str(context.get("spanId", context.get("span_id", ""))),
+        order=str(context.get("spanId", context.get("span_id", span.get("context.span_id", "")))),
         given=side(given, "user", reader, inside.at("gen_ai.input.messages")),
         returned=side(returned, "assistant", reader, inside.at("gen_ai.output.messages")),
         place=place,
