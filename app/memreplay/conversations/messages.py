@@ -390,6 +390,8 @@ def kind_of_part(name: str) -> Kind | None:
 
 
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_CALLS = (("tool_calls", False), ("function_call", True), ("toolInvocations", False), ("toolCalls", False))
+"""Fields with calls beside the content, and whether they hold one or a list."""
 _ATTACHED = ("attachments", "files", "experimental_attachments", "images", "files_v2")
 _BESIDE_CONTENT = frozenset(
     (
@@ -397,6 +399,8 @@ _BESIDE_CONTENT = frozenset(
         *_ATTACHED,
         "refusal",
         "audio",
+        "thoughts",
+        "toolCalls",
         "tool_calls",
         "function_call",
         "toolInvocations",
@@ -469,6 +473,8 @@ class MessageReader:
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
             return list(self._part(written, place)) if _type_of(written) else []
+        if written.get("isThought") is True and isinstance(written.get("text"), str):
+            return [_Piece("other", written["text"], THINKING)]
         pieces: list[_Piece] = []
         has_more = not _BESIDE_CONTENT.isdisjoint(written)
         for name in _THOUGHTS if has_more else ():
@@ -478,13 +484,15 @@ class MessageReader:
             if isinstance(text, str) and text.strip():
                 pieces.append(_Piece("other", text, THINKING))
                 break
+        if isinstance(written.get("thoughts"), list) and written["thoughts"]:
+            pieces += self._part({"type": "thinking", "thoughts": written["thoughts"]}, place.at("thoughts"))
         field_name, content = _content_of(written)
         pieces += self.parts(content, place.at(field_name) if field_name else place)
         if not has_more:
             return pieces
         if not any(piece.kind == "said" for piece in pieces):
             pieces += self._said_elsewhere(written)
-        for name, single in (("tool_calls", False), ("function_call", True), ("toolInvocations", False)):
+        for name, single in _CALLS:
             if written.get(name):
                 pieces += self._calls(written[name], single, place.at(name))
         extra = written.get("additional_kwargs")
@@ -650,7 +658,11 @@ def _summary(part: Mapping[str, Any]) -> str | None:
         if isinstance(value, dict):
             value = [value]
         if isinstance(value, list):
-            texts = [_text_in(each) or each.get("summary") for each in value if isinstance(each, dict)]
+            texts = [
+                _text_in(each) or each.get("summary") or each.get("description")
+                for each in value
+                if isinstance(each, dict)
+            ]
             texts += [each for each in value if isinstance(each, str)]
             return "\n".join(text for text in texts if isinstance(text, str)) or None
     return None
@@ -699,13 +711,23 @@ def _tool_label(piece: _Piece, label: str) -> str:
 
 
 def _without_repeated_calls(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
-    """Leave out a call that the parts and ``tool_calls`` of a message both hold."""
-    seen: set[tuple[str, str]] = set()
+    """Leave out a call that the parts and ``tool_calls`` of a message both hold, and its result beside it."""
+    seen: dict[tuple[str, str], str] = {}
+    repeated: tuple[str, str] | None = None
+    last: tuple[str, str] | None = None
     for piece in pieces:
-        if piece.label == TOOL_CALL and piece.key[0]:
-            if piece.key in seen:
+        if piece.label == TOOL_CALL:
+            repeated = piece.key if piece.key[0] and piece.key in seen else None
+            last = piece.key
+            if repeated:
                 continue
-            seen.add(piece.key)
+            seen[piece.key] = ""
+        elif piece.label == TOOL:
+            if repeated and seen[repeated] == piece.text:
+                repeated = None
+                continue
+            if last is not None:
+                seen[last] = piece.text
         yield piece
 
 
@@ -915,7 +937,9 @@ def system_of(container: Mapping[str, Any], reader: MessageReader, place: Place)
     """Return the system prompt that stands beside the messages, as in Anthropic's and Gemini's requests."""
     for name in _SYSTEM_FIELDS:
         if name in container:
-            pieces = reader.parts(container[name], place.at(name))
+            written = container[name]
+            written = written["parts"] if isinstance(written, dict) and "parts" in written else written
+            pieces = reader.parts(written, place.at(name))
             if pieces:
                 return [ChatMessage("other", "\n".join(piece.text for piece in pieces), SYSTEM)]
     return []

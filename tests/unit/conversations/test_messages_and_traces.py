@@ -453,6 +453,62 @@ def test_chats_of_one_object_are_conversations(tmp_path: Path) -> None:
     assert [said(each) for each in conversations] == [["u Hi", "a Hello"]] * 2
 
 
+def test_the_states_of_a_thread_are_one_conversation(tmp_path: Path) -> None:
+    states = [
+        {"values": {"messages": messages}, "next": [], "checkpoint": {"thread_id": "t"}, "created_at": at}
+        for messages, at in (([U1, A1], "2025-01-01T10:00:01Z"), ([U1], "2025-01-01T10:00:00Z"))
+    ]
+    ((conversation,), warnings) = read(tmp_path, states)
+    assert (conversation.id, said(conversation), warnings) == ("t", ALL[:2], [])
+
+
+def test_a_call_in_the_parts_and_beside_them_is_shown_once_with_its_result(tmp_path: Path) -> None:
+    call = {"toolCallId": "t", "toolName": "tide", "args": ARGUMENTS, "result": "14:20", "state": "result"}
+    answer = {"role": "assistant", "content": "At 14:20.", "toolInvocations": [call]}
+    answer["parts"] = [{"type": "tool-invocation", "toolInvocation": call}, {"type": "text", "text": "At 14:20."}]
+    ((conversation,), _) = read(tmp_path, [{"role": "user", "content": "When?"}, answer])
+    assert shown(conversation) == [("User", "When?"), CALL, RESULT, ("AI", "At 14:20.")]
+
+
+def test_messages_of_gemini_keep_thoughts_and_calls(tmp_path: Path) -> None:
+    session = {
+        "messages": [
+            {"type": "user", "content": "When?"},
+            {
+                "type": "gemini",
+                "content": "At 14:20.",
+                "thoughts": [{"subject": "Tide", "description": "Hm"}],
+                "toolCalls": [{"id": "t", "name": "tide", "args": ARGUMENTS, "result": "14:20"}],
+            },
+        ]
+    }
+    studio = {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "chunkedPrompt": {
+            "chunks": [{"role": "user", "text": "When?"}, {"role": "model", "text": "Hm", "isThought": True}]
+        },
+    }
+    ((conversation,), _) = read(tmp_path, session)
+    assert shown(conversation) == [("User", "When?"), ("Thinking", "Hm"), ("AI", "At 14:20."), CALL, RESULT]
+    ((conversation,), warnings) = read(tmp_path, studio)
+    assert shown(conversation) == [("System", "Be brief."), ("User", "When?"), ("Thinking", "Hm")]
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"request": {"model": "small", "messages": BOTH[:1]}, "response": {"choices": [{"message": BOTH[1]}]}},
+        {"request": {"messages": BOTH[:1]}, "response": {"role": "assistant", "content": [{"text": "Hello"}]}},
+        {"prompt": "Hi", "completion": "Hello"},
+        {"instruction": "Hi", "input": "", "output": "Hello"},
+    ],
+)
+def test_an_input_with_its_output_is_a_chat(tmp_path: Path, line: dict[str, Any]) -> None:
+    ((conversation,), warnings) = read(tmp_path, json.dumps(line) + "\n", "log.jsonl")
+    assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
 def test_settings_of_a_call_are_no_speech(tmp_path: Path) -> None:
     calls = trace(({"model": "small", "contents": "Hi"}, {"response": "Hello"}))  # type: ignore[arg-type]
     ((conversation,), _) = read(tmp_path, calls)

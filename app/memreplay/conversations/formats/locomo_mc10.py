@@ -230,7 +230,7 @@ class _Group:
 
 def detect(file: DatasetFile) -> bool:
     row_fields = {"choices", "correct_choice_index", "num_choices"}
-    return not file.fields.isdisjoint(row_fields)
+    return not file.fields.isdisjoint(row_fields) and file.fields.isdisjoint({"object", "model"})
 
 
 def load(

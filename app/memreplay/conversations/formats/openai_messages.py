@@ -25,6 +25,7 @@ from memreplay.conversations.messages import (
     time_of,
 )
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
 
 NAME = "OpenAI messages"
@@ -35,6 +36,8 @@ _CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data
 """Fields of an object that holds a list of chats."""
 _LINKS = (("messageId", "parentMessageId"), ("uuid", "parent_message_uuid"))
 """Fields with the id of a message and of the one before it, where chats have branches (LibreChat, Claude)."""
+_PAIRS = (("request", "response"), ("prompt", "completion"), ("instruction", "output"))
+"""Fields of the lines of request logs and fine-tuning files that hold an input and its output."""
 _NO_PARENT = (None, "", "00000000-0000-0000-0000-000000000000", "00000000-0000-4000-8000-000000000000")
 _RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 """The types of the lines of a Codex session."""
@@ -49,7 +52,7 @@ def detect(file: DatasetFile) -> bool:
     fields = file.fields
     if not fields.isdisjoint({*_LISTS, "chosen", "preferred_output", "chat"} - {"items"}):
         return True
-    if _listed_chats(file.first) is not None:
+    if _listed_chats(file.first) is not None or _pair(file.first) is not None:
         return True
     return isinstance(file.first, list) or _is_listed(file.first) or _inside(file.first) is not None
 
@@ -57,20 +60,29 @@ def detect(file: DatasetFile) -> bool:
 def _inside(value: object) -> tuple[str, Any] | None:
     """Return the object or the list that holds the messages of a value, with its field.
 
-    These are the state of a graph (``values``), the store of LobeChat (``state``), a page of messages (``data``)
-    and a response (``output``).
+    These are the state of a graph (``values``), the store of LobeChat (``state``, ``data``), a prompt of AI Studio,
+    a page of messages (``data``) and a response (``output``).
     """
     if not isinstance(value, dict):
         return None
-    for name in ("values", "channel_values", "state", "checkpoint"):
+    for name in ("values", "channel_values", "state", "checkpoint", "data", "chunkedPrompt"):
         inside = value.get(name)
-        if isinstance(inside, dict) and ("messages" in inside or _inside(inside) is not None):
+        if isinstance(inside, dict) and (
+            not {"messages", "chunks"}.isdisjoint(inside) or _inside(inside) is not None
+        ):
             return name, inside
     for name, mark in (("data", "list"), ("output", "response")):
         listed = value.get(name)
         if value.get("object") == mark and isinstance(listed, list) and listed and all(map(is_message, listed)):
             return name, listed
     return None
+
+
+def _pair(value: object) -> tuple[str, str] | None:
+    """Return the fields with an input and its output, where a value has nothing else to say."""
+    if not isinstance(value, dict):
+        return None
+    return next((pair for pair in _PAIRS if value.keys() >= set(pair)), None)
 
 
 def _listed_chats(value: object) -> str | None:
@@ -101,6 +113,9 @@ def _is_listed(first: object) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield one conversation for a list of messages, or one for each object that holds ``messages``."""
+    if "values" in file.fields and not file.fields.isdisjoint({"next", "checkpoint", "config"}):
+        yield from read_calls(file, callbacks, _states)
+        return
     if not _is_listed(file.first) or "chat_messages" in file.fields:
         yield from read_chats(file, callbacks, _chats)
         return
@@ -114,6 +129,24 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
         messages.sort(key=lambda each: (each.at is None, each.at))
     yield from log.conversations(Chat(messages, place))
     log.finish()
+
+
+def _states(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+    """Yield a state of a LangGraph thread: each one repeats the messages of those before it."""
+    inside = value.get("values") if isinstance(value, dict) else None
+    if not isinstance(inside, dict):
+        raise place.error("has no values", 'a state with "values", an object')
+    config = value.get("config")
+    about = value.get("checkpoint") or (config.get("configurable") if isinstance(config, dict) else None)
+    about = about if isinstance(about, dict) else {}
+    yield Call(
+        thread=str(about.get("thread_id") or place.path.stem),
+        at=time_of(value),
+        order=str(about.get("checkpoint_id") or ""),
+        given=tuple(reader.messages(inside.get("messages") or [], place.at("values", "messages"))),
+        returned=(),
+        place=place,
+    )
 
 
 def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage]:
@@ -150,6 +183,14 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
     if several is not None:
         for index, each in enumerate(value[several]):
             yield from _chats(each, place.at(several, index), reader)
+        return
+    pair = _pair(value) if value.keys().isdisjoint((*_LISTS, "chosen", "rejected")) else None
+    if pair is not None:
+        asked = side(value[pair[0]], "user", reader, place.at(pair[0]))
+        if pair[0] == "instruction" and value.get("input"):
+            asked = (*asked, *side(value["input"], "user", reader, place.at("input")))
+        answered = side(value[pair[1]], "assistant", reader, place.at(pair[1]))
+        yield Chat([*asked, *answered], place, date=time_of(value))
         return
     found = None if "messages" in value else _inside(value)
     if found is not None:
@@ -190,7 +231,10 @@ def _chats_inside(
     value: Mapping[str, Any], name: str, inside: Any, place: Place, reader: MessageReader
 ) -> Iterator[Chat]:
     at = place.at(name)
-    if name == "data":
+    if name == "chunkedPrompt":
+        chunks = reader.messages(inside.get("chunks"), at.at("chunks"))
+        yield Chat([*system_of(value, reader, place), *chunks], at)
+    elif name == "data" and isinstance(inside, list):
         messages = reader.messages(inside, at)
         yield Chat(sorted(messages, key=lambda each: (each.at is None, each.at)), at)
     elif name == "output":
