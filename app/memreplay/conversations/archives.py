@@ -18,7 +18,8 @@ from typing import IO
 from memreplay.conversations.validation_errors import Place
 from memreplay.errors import DatasetError
 
-_MAGIC = b"PK\x03\x04"
+_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+"""The first bytes of an archive, and of an empty one."""
 _DATA_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".md")
 _MOST_FILES = 2_000
 _MOST_BYTES = 8 << 30
@@ -33,7 +34,7 @@ def is_archive(path: Path) -> bool:
     """Return whether a file is a ZIP archive, by its first bytes."""
     try:
         with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+            return file.read(4) in _MAGIC
     except OSError:
         return False
 

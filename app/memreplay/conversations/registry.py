@@ -98,7 +98,6 @@ def named_files(specs: Sequence[str], on_warning: OnWarning = SILENT.on_warning)
 
     Raises:
         UsageError: a spec matches nothing.
-        DatasetError: an archive cannot be unpacked, or holds no file of a known format.
     """
     names = specs or [entry.id for entry in default_datasets()]
     named = (path for spec in names for path in _paths_of(spec, on_warning))
@@ -106,19 +105,27 @@ def named_files(specs: Sequence[str], on_warning: OnWarning = SILENT.on_warning)
 
 
 def _unpacked(path: Path, on_warning: OnWarning) -> list[Path]:
-    """Return the file, or the files of an archive that have a known format."""
+    """Return the file, or the files of an archive that have a known format.
+
+    An error of an archive is that of the file that is returned then: it is raised where files are read.
+    """
     if not is_archive(path):
         return [path]
     known: list[Path] = []
     errors: list[DatasetError] = []
-    for file in unpacked(path):
+    try:
+        files = unpacked(path)
+    except DatasetError:
+        return [path]
+    for file in files:
         try:
             detect_format(file)
             known.append(file)
         except DatasetError as error:
             errors.append(error)
     if not known:
-        raise next((error for error in errors if "no known format" not in error.problem), errors[0])
+        telling = next((error for error in errors if "no known format" not in error.problem), errors[0])
+        return [Path(telling.path)]
     _say_passed_over(path, [Path(error.path) for error in errors], on_warning)
     return known
 

@@ -101,6 +101,7 @@ TRANSCRIPTS = {
     "headings": "# A chat\n\n## User\n\nMy boat is the Petrel.\n\n## Assistant\n\nNoted.\n",
     "times": "[2025-01-01 10:00:00] User: My boat is the Petrel.\n[2025-01-01 10:00:05] Assistant: Noted.\n",
     "times after names": "User (10:00):\nMy boat is the Petrel.\n\nAssistant (10:01):\nNoted.\n",
+    "a title": "# Boats\n\n**User** (10:00): My boat is the Petrel.\n\n**Claude** (10:01): Noted.\n",
     "copied from the page": "You said:\nMy boat is the Petrel.\nChatGPT said:\nNoted.\n",
 }
 

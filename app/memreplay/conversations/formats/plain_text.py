@@ -53,7 +53,7 @@ class _Header:
     end: int
     name: str
     stamp: str
-    is_marked: bool
+    has_colon: bool
 
     @property
     def folded(self) -> str:
@@ -86,7 +86,7 @@ def _headers(text: str) -> Iterator[_Header]:
             continue
         if found["escape"] or len(found["name"].split()) > _MOST_WORDS:
             continue
-        yield _Header(found.start(), found.end(), found["name"].strip(), stamp, is_marked)
+        yield _Header(found.start(), found.end(), found["name"].strip(), stamp, found["colon"] is not None)
 
 
 def _role_of(name: str) -> TurnRole | None:
@@ -96,6 +96,10 @@ def _role_of(name: str) -> TurnRole | None:
 def _roles(headers: list[_Header], user: str | None) -> dict[str, TurnRole]:
     """Return the role of each speaker, by its folded name; nothing if nobody is known to be the user."""
     numbers = Counter(each.folded for each in headers)
+    titles = {
+        each.folded for each in headers if not each.has_colon and not each.stamp and numbers[each.folded] == 1
+    }
+    numbers = Counter({name: n for name, n in numbers.items() if name not in titles or _role_of(name) is not None})
     stamped = {each.folded for each in headers if each.stamp}
     first = list(numbers)[:2]
     roles = {
@@ -143,7 +147,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     if callbacks.options.user is None and is_whatsapp(text) and not roles:
         raise refusal("WhatsApp", place, "; or name with --user NAME who is the user")
     if "user" not in roles.values() and "assistant" not in roles.values():
-        names = ", ".join(dict.fromkeys(each.name for each in headers[:_SNIFFED_BYTES]))
+        names = ", ".join(dict.fromkeys(each.name for each in headers if each.has_colon or each.stamp))
         raise place.error(f"has the speakers {names}", "--user NAME, which says who of them is the user")
     log = ChatLog(file, callbacks)
     kept = [each for each in headers if each.folded in roles]
