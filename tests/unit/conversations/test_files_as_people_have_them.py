@@ -191,3 +191,18 @@ def test_whatsapp_is_refused(tmp_path: Path) -> None:
         path.write_text(line + "\n", encoding="utf-8")
         with pytest.raises(DatasetError, match="is an export of WhatsApp"):
             read(path)
+
+
+def test_a_chat_has_a_title_a_date_and_first_words_for_lists(tmp_path: Path) -> None:
+    said_first = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "My boat\nis the Petrel."},
+    ]
+    chats = [
+        {"id": "a", "title": "Boats", "created_at": "2025-01-01T10:00:00Z", "messages": said_first},
+        {"id": "b", "messages": [{"role": "assistant", "content": "Ahoy"}]},
+    ]
+    (first, second), _ = read(written(tmp_path / "chats.json", chats))
+    assert (first.title, first.date, first.opening) == ("Boats", datetime(2025, 1, 1, 10), "My boat is the Petrel.")
+    assert (second.title, second.date, second.opening) == (None, None, "Ahoy")
+    assert "title" not in first.model_dump()
