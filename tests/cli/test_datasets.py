@@ -117,3 +117,37 @@ def test_a_log_is_converted_and_what_it_loses_is_said(run_cli: RunCli, tmp_path:
         assert refused.code == 2 and says in refused.err and not (tmp_path / "x").exists()
     batch = run_cli("--batch", "--dataset", log, "--recording", tmp_path / "r.sqlite3")
     assert batch.code == 2 and "nothing to ask" in batch.err
+
+
+def test_a_log_without_questions_is_refused_with_what_helps(run_cli: RunCli, tmp_path: Path) -> None:
+    log = tmp_path / "chat.txt"
+    log.write_text("User: My boat is the Petrel.\nAssistant: Noted.\n", encoding="utf-8")
+    ran = run_cli("--batch", "--dataset", log, "--recording", tmp_path / "r.sqlite3")
+    assert ran.code == 2
+    assert "datasets draft" in ran.err and "screen" in ran.err
+
+
+def test_a_transcript_with_names_is_converted_once_the_user_is_named(run_cli: RunCli, tmp_path: Path) -> None:
+    log = tmp_path / "chat.txt"
+    log.write_text("Ana: My boat is the Petrel.\nBen: Noted.\n", encoding="utf-8")
+    ran = run_cli("datasets", "convert", log, "--to", "text", "--output", tmp_path / "a.txt")
+    assert ran.code == 2 and "--user NAME" in ran.err
+    converted = tmp_path / "b.txt"
+    ran = run_cli("datasets", "convert", log, "--to", "text", "--output", converted, "--user", "Ana")
+    assert ran.code == 0
+    assert converted.read_text(encoding="utf-8") == "User: Ana: My boat is the Petrel.\nAssistant: Ben: Noted.\n"
+
+
+def test_what_is_passed_over_and_left_out_is_said(run_cli: RunCli, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    part = {"type": "unheard_of"}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Hi"}, part]}]
+    (folder / "a.json").write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    (folder / "notes.pdf").write_text("x", encoding="utf-8")
+    for ran in (
+        run_cli("validate", folder),
+        run_cli("datasets", "convert", folder, "--to", "openai", "--output", tmp_path / "a.jsonl"),
+    ):
+        assert "1 file passed over: notes.pdf" in ran.err
+        assert "1 part of type unheard_of is not shown" in ran.err

@@ -30,7 +30,7 @@ def test_the_guide_names_every_tag_that_is_known() -> None:
 
 
 def test_the_corpus_is_valid_except_for_its_planted_errors(run_cli: RunCli) -> None:
-    ran = run_cli("validate", SOUND)
+    ran = run_cli("validate", "--design", SOUND)
     assert (ran.code, ran.out) == (0, "1 file checked, 1 conversation, 5 questions: no errors\n")
 
 
@@ -41,7 +41,7 @@ def test_every_folder_of_the_corpus_is_accounted_for() -> None:
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_file_is_reported_at_the_right_place_and_nowhere_else(name: str, run_cli: RunCli) -> None:
     folder = CORPUS / name
-    ran = run_cli("validate", folder)
+    ran = run_cli("validate", "--design", folder)
     assert ran.code == 2
     lines = ran.out.splitlines()
     assert len(lines) == len(BROKEN[name]), ran.out
@@ -63,7 +63,7 @@ def test_all_errors_of_a_file_are_reported_and_not_only_the_first(run_cli: RunCl
         ],
         "recallQuestions": [],
     }
-    ran = run_cli("validate", written(tmp_path / "tide-01.json", conversation))
+    ran = run_cli("validate", "--design", written(tmp_path / "tide-01.json", conversation))
     pointers = {line.split(": ")[1] for line in ran.out.splitlines()}
     assert pointers == {
         "/id",
@@ -124,7 +124,7 @@ def test_repaired_evidence_is_a_warning_and_no_error(run_cli: RunCli, tmp_path: 
 
 def test_what_a_file_holds_cannot_steer_the_terminal(run_cli: RunCli, tmp_path: Path) -> None:
     hostile = {"id": "\x1b[2Jgone\u202e", "turns": [], "\x1b]0;title\x07\n": 1, "recallQuestions": []}
-    ran = run_cli("validate", written(tmp_path / "tide-01.json", hostile))
+    ran = run_cli("validate", "--design", written(tmp_path / "tide-01.json", hostile))
     assert ran.code == 2
     assert all(char.isprintable() or char == "\n" for char in ran.out + ran.err)
     assert "\\u001b[2Jgone" in ran.out
@@ -135,15 +135,16 @@ def test_a_shipped_id_and_a_glob_can_be_named(run_cli: RunCli) -> None:
     assert run_cli("validate", "identity-*").out.startswith("10 files checked")
 
 
-def test_format_only_ignores_the_rules_for_shipped_conversations(run_cli: RunCli, tmp_path: Path) -> None:
+def test_the_design_rules_apply_to_files_of_others_only_if_asked(run_cli: RunCli, tmp_path: Path) -> None:
     mine = {
         "id": "mine",
         "turns": [{"role": "assistant", "content": "Hello."}],
         "recallQuestions": [],
     }
     path = written(tmp_path / "other-name.json", mine)
-    assert run_cli("validate", path).code == 2
-    assert run_cli("validate", "--format-only", path).code == 0
+    assert run_cli("validate", "--design", path).code == 2
+    assert run_cli("validate", path).code == run_cli("validate", "--format-only", path).code == 0
+    assert run_cli("validate", "--design", "--format-only", path).code == 2
     written(path, mine | {"title": "x"})
     ran = run_cli("validate", "--format-only", path)
     assert ran.code == 2 and ran.out.splitlines() == [

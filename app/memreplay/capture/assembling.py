@@ -29,7 +29,7 @@ from memory_backends.stores.trace import (
 from memreplay.capture.journal import JournalReader, Note
 from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of, with_text
 from memreplay.capture.operations import BY_NAME, Item, NoteReader, Operation
-from memreplay.conversations.chat_logs import SESSION_GAP
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS
 from memreplay.conversations.messages import ChatMessage
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.engine.events import (
@@ -319,7 +319,7 @@ class _Assembly:
 
     def _session(self, named: str | None, at: float) -> int:
         """Return the number of a session by its id; without one, a long silence begins a new session."""
-        silent = at - self._last_at > SESSION_GAP.total_seconds()
+        silent = at - self._last_at > DEFAULT_LOG_OPTIONS.session_gap * 3600
         self._last_at = max(self._last_at, at)
         current = self._sessions[-1] if self._sessions else None
         if current is not None and (current.id == named if named else not silent and current.id.isdigit()):

@@ -14,6 +14,7 @@ from memreplay.batch.why import reask
 from memreplay.cli.reading_progress import show_reading_progress
 from memreplay.cli.report import default_output, write_report
 from memreplay.cli.why import exit_code_of, has_errors
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.errors import (
     EXIT_BELOW_THRESHOLD,
     EXIT_DONE,
@@ -48,6 +49,7 @@ class BatchOptions:
     answer_key: Path | None = None
     by: tuple[Shown, ...] = ()
     why: bool = False
+    logs: LogOptions = DEFAULT_LOG_OPTIONS
 
     def files_read(self) -> Iterator[Path]:
         """Files that the run reads, and must not overwrite."""
@@ -109,6 +111,7 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
             named,
             has_tests=bool(sources),
             evidence=options.evidence,
+            logs=options.logs,
             answer_key=options.answer_key,
             warn=_warn,
             on_opened=opened,

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from memreplay.cli.draft import draft
-from memreplay.cli.options import COMMAND_OPTIONS, setting_option
+from memreplay.cli.options import COMMAND_OPTIONS, SessionGap, UserName, log_options, setting_option
 from memreplay.cli.reading_progress import read_conversations, show_reading_progress
 from memreplay.conversations.export import (
     as_test_conversation_text,
@@ -97,11 +97,15 @@ def convert_dataset(
     conversation: Annotated[
         str | None, typer.Option(metavar="ID", help="Conversation to convert, if the source holds several.")
     ] = None,
+    session_gap: SessionGap = None,
+    user: UserName = None,
 ) -> None:
     """Convert conversations between formats, and say what the new format has no place for."""
     wanted = log_format(to)
     refuse_unusable_output(str(output), (Path(source),))
-    chosen = read_conversations(source, conversation, several=wanted.holds_several)
+    chosen = read_conversations(
+        source, conversation, several=wanted.holds_several, options=log_options(session_gap, user)
+    )
     write_whole(str(output), wanted.write(chosen))
     for one in chosen:
         for phrase in wanted.lost(one):

@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from memreplay.batch.estimate import print_estimate
-from memreplay.cli.options import GivenSettings, takes_settings
+from memreplay.cli.options import GivenSettings, SessionGap, UserName, log_options, takes_settings
 from memreplay.cli.reading_progress import read_conversations
 from memreplay.cli.why import exit_code_of
 from memreplay.conversations.export import as_test_conversation_text, lost_in_export
+from memreplay.conversations.log_options import LogOptions
 from memreplay.drafting.drafts import ANSWER_IN_OTHER_WORDS, CHARACTERS_OF_A_PART, DraftBook
 from memreplay.drafting.run import Drafting, summary
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, UsageError
@@ -56,6 +57,8 @@ def draft(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Count calls, tokens and cost; call no model.")
     ] = False,
+    session_gap: SessionGap = None,
+    user: UserName = None,
     *,
     given: GivenSettings,
 ) -> None:
@@ -66,7 +69,7 @@ def draft(
     settings = read_settings(**given)
     target = _target(source, output)
     refuse_unusable_output(str(target), (Path(source),))
-    book = _book(source, conversation, target)
+    book = _book(source, conversation, target, log_options(session_gap, user))
     if estimate:
         print_estimate(asyncio.run(Drafting(book, settings, questions).estimate()), "parts")
         return
@@ -91,8 +94,8 @@ def _target(source: str, output: Path | None) -> Path:
     return Path(Path(source).stem + _SUFFIX)
 
 
-def _book(source: str, conversation_id: str | None, target: Path) -> DraftBook:
-    (conversation,) = read_conversations(source, conversation_id)
+def _book(source: str, conversation_id: str | None, target: Path, options: LogOptions) -> DraftBook:
+    (conversation,) = read_conversations(source, conversation_id, options=options)
     book = DraftBook(_drafts_path(target), conversation)
     if not book.exists and target.exists():
         raise UsageError(f"--output {target}: exists, and not from this command; choose another file")

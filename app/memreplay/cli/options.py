@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, get_origin
 
 import typer
 
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.errors import UsageError
 from memreplay.scoring import SHOWN, Shown
 from memreplay.settings import Names, Settings, flags, types
@@ -23,6 +24,26 @@ _DEFAULTS = {each.name: each.default for each in fields(Settings)}
 
 COMMAND_OPTIONS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
 """Arguments of every command's ``typer.Typer``."""
+
+
+SessionGap = Annotated[
+    float | None,
+    typer.Option(
+        metavar="HOURS",
+        min=0,
+        max=1e6,
+        help="Silence after which a session of a chat log begins. [default: 6]",
+    ),
+]
+UserName = Annotated[
+    str | None, typer.Option("--user", metavar="NAME", help="Who is the user in a transcript with names.")
+]
+
+
+def log_options(session_gap: float | None, user: str | None) -> LogOptions:
+    """Return what the options say about chat logs."""
+    gap = DEFAULT_LOG_OPTIONS.session_gap if session_gap is None else session_gap
+    return LogOptions(gap, user.strip() if user else None)
 
 
 def takes_settings(

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.conversations.validation_errors import SILENT, OnBytesRead, OnOpened
@@ -36,14 +37,16 @@ def show_reading_progress() -> Iterator[OnOpened]:
         yield lambda path: _watch(path, bars)
 
 
-def read_conversations(spec: str, conversation_id: str | None, *, several: bool = False) -> list[Conversation]:
+def read_conversations(
+    spec: str, conversation_id: str | None, *, several: bool = False, options: LogOptions = DEFAULT_LOG_OPTIONS
+) -> list[Conversation]:
     """Return the conversations of a dataset, or the one with an id.
 
     Raises:
         UsageError: there is none, or more than one where ``several`` is false.
     """
     with show_reading_progress() as opened:
-        found = list(load([spec], on_warning=_warn, on_opened=opened))
+        found = list(load([spec], on_warning=_warn, on_opened=opened, options=options))
     chosen = [one for one in found if conversation_id in (None, one.id)]
     if not chosen or (len(chosen) > 1 and not several):
         raise UsageError(_choose_one(spec, found))

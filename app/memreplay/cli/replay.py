@@ -18,11 +18,17 @@ from memreplay.cli.options import (
     Breakdowns,
     GivenSettings,
     Outputs,
+    SessionGap,
+    UserName,
     chosen_breakdowns,
+    log_options,
     takes_settings,
 )
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.errors import UsageError
+from memreplay.printable import printable
 from memreplay.settings import read_settings
+from memreplay.terminal import say
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
@@ -65,6 +71,8 @@ def replay(
             help="locomo10 file whose evidence is joined to LoCoMo-MC10 rows. [default: the one beside them]",
         ),
     ] = None,
+    session_gap: SessionGap = None,
+    user: UserName = None,
     recording: Annotated[
         Path | None,
         typer.Option(
@@ -123,8 +131,9 @@ def replay(
     settings, datasets = read_settings(**given), tuple(dataset or ())
     if not batch:
         _refuse({name: context.params[name] for name in _ONLY_WITH_BATCH}, "needs --batch")
+        logs = log_options(session_gap, user)
         may = {"allow_from_recording": allow_from_recording, "follow": follow}
-        open_screen(settings, datasets, evidence, recording, against, **may)
+        open_screen(settings, datasets, evidence, recording, against, logs=logs, **may)
         return
     not_for_batch = {"against": against, "allow_from_recording": allow_from_recording, "follow": follow}
     _refuse(not_for_batch, "is for the screen, not for --batch")
@@ -142,6 +151,7 @@ def replay(
         fail_under=fail_under,
         answer_key=answer_key,
         by=chosen_breakdowns(by),
+        logs=log_options(session_gap, user),
     )
     raise typer.Exit(run_batch(settings, options))
 
@@ -171,6 +181,7 @@ def open_screen(
     *,
     allow_from_recording: bool = False,
     follow: bool = False,
+    logs: LogOptions = DEFAULT_LOG_OPTIONS,
 ) -> None:
     """Open the start screen; given a dataset, its replay; given only a recording, that recording.
 
@@ -196,7 +207,7 @@ def open_screen(
     if len(settings.model) > 1:
         raise UsageError("the screen asks one model; several --model need --batch")
     chosen: tuple[Conversation, ...] = ()
-    offered = _Offered(settings, evidence)
+    offered = _Offered(settings, evidence, logs)
     if datasets:
         conversations = offered.load(datasets)
         chosen = tuple(conversations)
@@ -207,36 +218,42 @@ def open_screen(
         into = recording if chosen and recording else new_recording_path()
         return offered.tests.assemble(backends, model, into)
 
-    run_tui(
-        Launch(
-            conversation=chosen[0] if len(chosen) == 1 else None,
-            one_of=chosen if len(chosen) > 1 else (),
-            recording=None if chosen else recording,
-            datasets=offered.listed,
-            load=lambda spec: offered.load([spec]),
-            recordings=recording_files,
-            assemble=assemble,
-            resume=offered.resume,
-            backends=settings.backend,
-            model=settings.model[0],
-            all_backends=tuple(dict.fromkeys([*known_backends(), *settings.backend])),
-            against=against,
-            demo=demo_recording(),
-            keys=settings.keys,
-            settings=settings,
-            theme=ThemeChoice(settings.theme, theme_file()),
-            allows_recordings=allow_from_recording,
-            follow=follow,
-        )
+    launch = Launch(
+        conversation=chosen[0] if len(chosen) == 1 else None,
+        one_of=chosen if len(chosen) > 1 else (),
+        recording=None if chosen else recording,
+        datasets=offered.listed,
+        load=lambda spec: offered.load([spec]),
+        recordings=recording_files,
+        assemble=assemble,
+        resume=offered.resume,
+        backends=settings.backend,
+        model=settings.model[0],
+        all_backends=tuple(dict.fromkeys([*known_backends(), *settings.backend])),
+        against=against,
+        demo=demo_recording(),
+        keys=settings.keys,
+        settings=settings,
+        theme=ThemeChoice(settings.theme, theme_file()),
+        allows_recordings=allow_from_recording,
+        follow=follow,
     )
+    try:
+        run_tui(launch)
+    finally:
+        for sentence in dict.fromkeys(offered.warnings):
+            say(f"warning: {printable(sentence)}")
 
 
 class _Offered:
     """The datasets that can be picked. Imports wait until the first use: the first frame needs none of them."""
 
-    def __init__(self, settings: Settings, evidence: Path | None) -> None:
+    def __init__(self, settings: Settings, evidence: Path | None, logs: LogOptions) -> None:
         self._settings = settings
         self._evidence = evidence
+        self._logs = logs
+        self.warnings: list[str] = []
+        """What was left out of the datasets that were loaded."""
 
     @cached_property
     def tests(self) -> ShownTests:
@@ -256,7 +273,7 @@ class _Offered:
         return continued(path, recorded, self._settings, consent)
 
     def load(self, specs: Sequence[str]) -> list[Conversation]:
-        return self.tests.load(specs, self._evidence)
+        return self.tests.load(specs, self._evidence, self._logs, self.warnings.append)
 
 
 def _refuse_unreadable(*recordings: Path) -> None:

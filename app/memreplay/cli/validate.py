@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from memreplay.cli.options import COMMAND_OPTIONS
+from memreplay.cli.options import COMMAND_OPTIONS, SessionGap, UserName, log_options
 from memreplay.cli.reading_progress import show_reading_progress
-from memreplay.conversations.registry import named_files
+from memreplay.conversations.registry import is_shipped, named_files
 from memreplay.conversations.validation import Tally, errors_in_files
 from memreplay.conversations.validation_errors import LoadCallbacks
-from memreplay.errors import EXIT_USAGE, MemreplayError
+from memreplay.errors import EXIT_USAGE, MemreplayError, UsageError
 from memreplay.goodai.sources import TestOptions, TestSource, split_specs
 from memreplay.printable import printable
 
@@ -28,25 +28,51 @@ def validate(
         list[str] | None,
         typer.Argument(metavar="PATH", help="File, folder, id or glob. [default: all shipped datasets]"),
     ] = None,
-    format_only: Annotated[
+    design: Annotated[
         bool,
-        typer.Option("--format-only", help="Check only the format, and not the design rules: for your own files."),
+        typer.Option("--design", help="Check your own files by the design rules of the shipped conversations too."),
     ] = False,
+    format_only: Annotated[
+        bool, typer.Option("--format-only", help="Check only the format, of the shipped conversations too.")
+    ] = False,
+    session_gap: SessionGap = None,
+    user: UserName = None,
 ) -> None:
-    """Check dataset files: one line per error, with its place and what was expected."""
+    """Check dataset files: one line per error, with its place and what was expected.
+
+    The shipped conversations are also checked by their design rules.
+    """
+    if design and format_only:
+        raise UsageError("--design and --format-only exclude each other")
     tally, warnings = Tally(), _Warnings()
     named, sources = split_specs(path or ())
     errors = sum(not _check_tests(source, tally, warnings) for source in sources)
-    paths = [_relative(file) for file in named_files(named or [_ALL])] if named or not sources else []
+    paths = (
+        [_relative(file) for file in named_files(named or [_ALL], warnings.print)] if named or not sources else []
+    )
     with show_reading_progress() as opened:
-        callbacks = LoadCallbacks(on_warning=warnings.print, on_repair=warnings.print, on_opened=opened)
-        for error in errors_in_files(paths, tally, callbacks, design=not format_only):
+        callbacks = LoadCallbacks(
+            on_warning=warnings.print,
+            on_repair=warnings.print,
+            on_opened=opened,
+            options=log_options(session_gap, user),
+        )
+        by_design = _all if design else _none if format_only else is_shipped
+        for error in errors_in_files(paths, tally, callbacks, by_design):
             errors += 1
             print(printable(str(error)))
     if errors:
         print(f"{_count(errors, 'error')} in {_count(tally.files, 'file')}", file=sys.stderr)
         raise typer.Exit(EXIT_USAGE)
     print(f"{_count(tally.files, 'file')} checked, {', '.join(_contents(tally))}: no errors")
+
+
+def _all(_: Path) -> bool:
+    return True
+
+
+def _none(_: Path) -> bool:
+    return False
 
 
 def _contents(tally: Tally) -> list[str]:

@@ -17,9 +17,6 @@ from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.conversations.validation_errors import LoadCallbacks, OnWarning, Place
 from memreplay.errors import DatasetError
 
-SESSION_GAP = timedelta(hours=6)
-"""After a longer silence, a new session begins."""
-
 
 @dataclass(frozen=True)
 class ChatSession:
@@ -39,6 +36,7 @@ class Chat:
     id: object = None
     date: datetime | None = None
     sessions: Sequence[ChatSession] = ()
+    title: object = None
 
 
 FindChats = Callable[[Any, Place, MessageReader], Iterable[Chat]]
@@ -80,8 +78,10 @@ class ChatLog:
         """Yield the conversation of a chat; nothing if nobody says anything in it."""
         self._number += 1
         try:
-            sessions = chat.sessions or split_at_gaps(chat.messages, chat.date)
+            sessions = chat.sessions or split_at_gaps(chat.messages, chat.date, self._outer.options.session_gap)
             conversation = conversation_of(self._id_of(chat), self._file.dataset, sessions, chat.place)
+            if isinstance(chat.title, str) and chat.title.strip():
+                conversation = conversation.model_copy(update={"title": " ".join(chat.title.split())})
         except DatasetError as error:
             self._skipped.append(error)
             return
@@ -144,8 +144,8 @@ def report_skipped(errors: Sequence[DatasetError], on_warning: OnWarning) -> Non
         on_warning(f"{errors[0].path}: {more:,} more {'entry is' if more == 1 else 'entries are'} left out")
 
 
-def split_at_gaps(messages: Sequence[ChatMessage], date: datetime | None = None) -> list[ChatSession]:
-    """Return the sessions of messages: one begins after a silence of more than :data:`SESSION_GAP`.
+def split_at_gaps(messages: Sequence[ChatMessage], date: datetime | None, gap: float) -> list[ChatSession]:
+    """Return the sessions of messages: one begins after a longer silence than ``gap`` hours.
 
     ``date`` is when the first one began, where its messages have no times.
     """
@@ -153,7 +153,7 @@ def split_at_gaps(messages: Sequence[ChatMessage], date: datetime | None = None)
     previous: datetime | None = None
     for message in messages:
         if message.at is not None:
-            if previous is not None and message.at - previous > SESSION_GAP:
+            if previous is not None and message.at - previous > timedelta(hours=gap):
                 carried = _system_before(sessions[-1])
                 sessions.append(carried)
             previous = message.at

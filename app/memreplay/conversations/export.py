@@ -11,6 +11,7 @@ from typing import Any
 
 from memreplay.conversations.formats.locomo import ADVERSARIAL as LOCOMO_ADVERSARIAL
 from memreplay.conversations.formats.locomo import CATEGORIES
+from memreplay.conversations.formats.plain_text import escaped, is_shown_label
 from memreplay.conversations.formats.test_conversation import (
     BANDS,
     MULTIPLE_CHOICE_SUFFIX,
@@ -434,7 +435,16 @@ def _is_result(turn: Turn) -> bool:
 
 
 def _as_text(conversations: Sequence[Conversation]) -> str:
-    return "".join(f"{_LABELS[turn.role]}: {_said(turn)}\n" for one in conversations for turn in one.turns)
+    return "".join(_labelled(turn) for one in conversations for turn in one.turns)
+
+
+def _labelled(turn: Turn) -> str:
+    """Return the turn after its label, with a backslash before lines that would be read as another message."""
+    if turn.role == "other" and is_shown_label(turn.speaker or ""):
+        label, text = turn.speaker, turn.text
+    else:
+        label, text = _LABELS[turn.role], _said(turn)
+    return f"{label}: {escaped(text)}\n"
 
 
 def _as_test_conversation(conversations: Sequence[Conversation]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Generator, Iterator
@@ -253,12 +254,49 @@ def _broken_array(error: JSONError, place: Place) -> DatasetError:
     return place.error(f"is not valid JSON ({first_line})", "JSON")
 
 
-Container = Literal["object", "lines", "array", "text"]
+def read_table(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
+    """Yield the rows of a CSV file as objects with the names of the columns, with the lines on which they end.
+
+    An empty cell is null.
+    """
+    csv.field_size_limit(_LARGEST_CELL)
+    with _opened(path) as file:
+        on_bytes = callbacks.on_opened(path)
+
+        def lines() -> Iterator[str]:
+            for line in file:
+                on_bytes(len(line))
+                yield line.decode("utf-8")
+
+        rows = csv.DictReader(lines())
+        while True:
+            try:
+                row = next(rows, None)
+            except UnicodeDecodeError as wrong:
+                raise Place(path).error(
+                    f"is not UTF-8 (byte {wrong.start + 1} of a line)", "CSV in UTF-8"
+                ) from None
+            except csv.Error as error:
+                callbacks.on_error(Place(path, line=rows.line_num).error(f"is not valid CSV ({error})", "CSV"))
+                return
+            if row is None:
+                return
+            yield Place(path, line=rows.line_num), {str(name): cell or None for name, cell in row.items()}
+
+
+_LARGEST_CELL = 1 << 28
+
+JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+
+Container = Literal["object", "lines", "array", "table", "text"]
 
 
 @dataclass(frozen=True)
 class DatasetFile:
-    """A file whose beginning was read: how it holds its JSON values, and the fields of the first one; or text."""
+    """A file whose beginning was read: how it holds its JSON values, and the fields of the first one; or text.
+
+    A row of a table (CSV) is an object of texts.
+    """
 
     path: Path
     container: Container
@@ -277,29 +315,53 @@ class DatasetFile:
         return self.container == "object"
 
     def values(self, callbacks: LoadCallbacks) -> Entries:
-        """Return the values of a JSON array or of JSON Lines; or the one value of the file."""
-        if self.is_one_object:
-            yield Place(self.path), self.first
-        else:
-            yield from self.entries(callbacks)
+        """Return the values of a JSON array, of JSON Lines or of a table; or the one value of the file.
 
-    def entries(self, callbacks: LoadCallbacks) -> Entries:
-        """Return the values of a JSON array or of JSON Lines. A duplicate key is an error."""
-        if self.container == "array":
+        A duplicate key is an error.
+        """
+        if self.container in ("array", "object"):
             for error in duplicate_keys(self.path):
                 callbacks.on_error(error)
-        return read_array(self.path, callbacks) if self.container == "array" else read_lines(self.path, callbacks)
+        match self.container:
+            case "object":
+                yield Place(self.path), self.first
+            case "array":
+                yield from read_array(self.path, callbacks)
+            case "table":
+                yield from read_table(self.path, callbacks)
+            case _:
+                yield from read_lines(self.path, callbacks)
 
 
 def open_dataset_file(path: Path) -> DatasetFile:
-    """Find out how a file holds its values. Reads only the beginning of arrays and JSON Lines."""
-    container, first = _first_value(path)
+    """Find out how a file holds its values. Reads only the beginning of arrays, JSON Lines and tables.
+
+    Text that is neither is a file of the container ``text``.
+    """
+    beginning = first_bytes(path, 64)
+    is_json = beginning[:1] in (b"[", b"{") and not _TIME_IN_BRACKETS.match(beginning)
+    if beginning and not is_json and path.suffix.lower() not in JSON_SUFFIXES:
+        return _table_or_text(path)
+    container, first = _first_value(path, beginning)
     fields = frozenset(first) if isinstance(first, dict) else frozenset()
     return DatasetFile(path, container, fields, is_empty=first is None, first=first)
 
 
-def _first_value(path: Path) -> tuple[Container, Any]:
-    if first_bytes(path, 64).startswith(b"["):
+_TIME_IN_BRACKETS = re.compile(rb"\[\d{1,4}[-/.:]\d")
+_COLUMNS = re.compile(rb'"?\w+"?(,"?[\w. ]+"?)+\r?\n')
+
+
+def _table_or_text(path: Path) -> DatasetFile:
+    if path.suffix.lower() == ".csv" or _COLUMNS.match(first_bytes(path, 4096)):
+        with closing(read_table(path)) as rows:
+            first = next(rows, None)
+        if first is not None:
+            return DatasetFile(path, "table", frozenset(first[1]), first=first[1])
+    return DatasetFile(path, "text", frozenset())
+
+
+def _first_value(path: Path, beginning: bytes) -> tuple[Container, Any]:
+    if beginning.startswith(b"["):
         return "array", _first_of(read_array(path))
     try:
         return "lines", _first_of(read_lines(path))

@@ -9,11 +9,12 @@ shown is counted by a :class:`LeftOut`, never dropped silently and never taken f
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -80,6 +81,12 @@ class LeftOut:
             self._problem = self._problem or (place, problem or f"{noun} {what}")
             self._counts[noun, what] += number
             self._first.setdefault((noun, what), place)
+
+    def include(self, other: LeftOut) -> None:
+        """Add what another one counted."""
+        self._problem = self._problem or other._problem
+        self._counts.update(other._counts)
+        self._first = {**other._first, **self._first}
 
     def report(self, on_warning: OnWarning) -> None:
         """Say each kind in one sentence with its number."""
@@ -334,6 +341,7 @@ _TEXT_FIELDS = (
     "refusal",
     "transcript",
     "thinking",
+    "think",
     "reasoning",
     "output_text",
     "input_text",
@@ -368,7 +376,9 @@ def _type_of(part: Mapping[str, Any]) -> str:
     written = part.get("type", part.get("content_type", part.get("kind")))
     if isinstance(written, str) and written:
         return written
-    return next((key for key in part if key in _KEYED), "")
+    if "toolCallId" in part and "toolName" in part:
+        return "tool-result" if "result" in part or "output" in part else "tool-call"
+    return next((key for key in part if key in _KEYED and (key != "text" or isinstance(part[key], str))), "")
 
 
 def kind_of_part(name: str) -> Kind | None:
@@ -377,6 +387,27 @@ def kind_of_part(name: str) -> Kind | None:
     if folded in _PARTS:
         return _PARTS[folded]
     return next((kind for pattern, kind in _PATTERNS if pattern.fullmatch(folded)), None)
+
+
+_THOUGHTS = ("reasoning_content", "reasoning", "thinking")
+_CALLS = (("tool_calls", False), ("function_call", True), ("toolInvocations", False), ("toolCalls", False))
+"""Fields with calls beside the content, and whether they hold one or a list."""
+_ATTACHED = ("attachments", "files", "experimental_attachments", "images", "files_v2")
+_BESIDE_CONTENT = frozenset(
+    (
+        *_THOUGHTS,
+        *_ATTACHED,
+        "refusal",
+        "audio",
+        "thoughts",
+        "toolCalls",
+        "tool_calls",
+        "function_call",
+        "toolInvocations",
+        "additional_kwargs",
+    )
+)
+"""Fields of a message that hold something beside its content."""
 
 
 @dataclass
@@ -408,6 +439,7 @@ class MessageReader:
         if not isinstance(written, dict):
             self.left_out.add("entry", f"of a list of messages is {shown(value)} and is not shown", place)
             return []
+        written = _with_output(written)
         named, role, label = _speaker(written)
         at, message_id = time_of(written), _id_of(written)
         before = self.left_out.number
@@ -436,31 +468,40 @@ class MessageReader:
         found = list(_assembled(pieces, role or "other", label, named or ""))
         if not found:
             self.left_out.add("message", "without content is not shown", place)
-        return [replace(each, at=at, id=message_id) for each in found]
+        return [ChatMessage(each.role, each.text, each.label, at, message_id) for each in found]
 
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
             return list(self._part(written, place)) if _type_of(written) else []
+        if written.get("isThought") is True and isinstance(written.get("text"), str):
+            return [_Piece("other", written["text"], THINKING)]
         pieces: list[_Piece] = []
-        for name in ("reasoning_content", "reasoning", "thinking"):
+        has_more = not _BESIDE_CONTENT.isdisjoint(written)
+        for name in _THOUGHTS if has_more else ():
             text = written.get(name)
             if isinstance(text, dict):
                 text = text.get("content")
             if isinstance(text, str) and text.strip():
                 pieces.append(_Piece("other", text, THINKING))
                 break
+        if isinstance(written.get("thoughts"), list) and written["thoughts"]:
+            pieces += self._part({"type": "thinking", "thoughts": written["thoughts"]}, place.at("thoughts"))
         field_name, content = _content_of(written)
         pieces += self.parts(content, place.at(field_name) if field_name else place)
+        if not has_more:
+            return pieces
         if not any(piece.kind == "said" for piece in pieces):
             pieces += self._said_elsewhere(written)
-        for name, single in (("tool_calls", False), ("function_call", True), ("toolInvocations", False)):
-            pieces += self._calls(written.get(name), single, place.at(name))
+        for name, single in _CALLS:
+            if written.get(name):
+                pieces += self._calls(written[name], single, place.at(name))
         extra = written.get("additional_kwargs")
         if isinstance(extra, dict) and not any(piece.label == TOOL_CALL for piece in pieces):
             pieces += self._calls(extra.get("tool_calls"), False, place.at("additional_kwargs", "tool_calls"))
             pieces += self._calls(extra.get("function_call"), True, place.at("additional_kwargs", "function_call"))
-        for name in ("attachments", "files", "experimental_attachments", "images", "files_v2"):
-            pieces += self._attached(written.get(name), place.at(name))
+        for name in _ATTACHED:
+            if written.get(name):
+                pieces += self._attached(written[name], place.at(name))
         return list(_without_repeated_calls(pieces))
 
     def _said_elsewhere(self, written: Mapping[str, Any]) -> Iterator[_Piece]:
@@ -617,7 +658,11 @@ def _summary(part: Mapping[str, Any]) -> str | None:
         if isinstance(value, dict):
             value = [value]
         if isinstance(value, list):
-            texts = [_text_in(each) or each.get("summary") for each in value if isinstance(each, dict)]
+            texts = [
+                _text_in(each) or each.get("summary") or each.get("description")
+                for each in value
+                if isinstance(each, dict)
+            ]
             texts += [each for each in value if isinstance(each, str)]
             return "\n".join(text for text in texts if isinstance(text, str)) or None
     return None
@@ -666,13 +711,23 @@ def _tool_label(piece: _Piece, label: str) -> str:
 
 
 def _without_repeated_calls(pieces: Sequence[_Piece]) -> Iterator[_Piece]:
-    """Leave out a call that the parts and ``tool_calls`` of a message both hold."""
-    seen: set[tuple[str, str]] = set()
+    """Leave out a call that the parts and ``tool_calls`` of a message both hold, and its result beside it."""
+    seen: dict[tuple[str, str], str] = {}
+    repeated: tuple[str, str] | None = None
+    last: tuple[str, str] | None = None
     for piece in pieces:
-        if piece.label == TOOL_CALL and piece.key[0]:
-            if piece.key in seen:
+        if piece.label == TOOL_CALL:
+            repeated = piece.key if piece.key[0] and piece.key in seen else None
+            last = piece.key
+            if repeated:
                 continue
-            seen.add(piece.key)
+            seen[piece.key] = ""
+        elif piece.label == TOOL:
+            if repeated and seen[repeated] == piece.text:
+                repeated = None
+                continue
+            if last is not None:
+                seen[last] = piece.text
         yield piece
 
 
@@ -688,9 +743,11 @@ _TIME_FIELDS = (
     *("create_time", "created_at", "createdAt", "timestamp", "time", "date", "send_date", "sent_at", "created"),
     *("ts", "datetime", "create_at", "time_stamp", "creation_time", "sentAt", "start_time", "startTime"),
 )
+_TIMES = frozenset(_TIME_FIELDS)
 _ID_FIELDS = ("id", "uuid", "messageId", "message_id")
 _CONTENT_FIELDS = ("parts", "content", "value", "text", "mes", "message", "body", "blocks", "utterance")
 _USER_FLAGS = ("isCreatedByUser", "is_user", "isUser", "from_user", "fromUser")
+_FLAGS = frozenset(_USER_FLAGS)
 
 
 def _unwrapped(value: object) -> object:
@@ -713,12 +770,37 @@ def _unwrapped(value: object) -> object:
     return value
 
 
+_DETAILS = re.compile(
+    r'<details type="(?P<kind>reasoning|tool_calls)"[^>]*>\s*(?:<summary>.*?</summary>)?(?P<text>.*?)</details>\s*',
+    re.DOTALL,
+)
+
+
+def _with_output(written: dict[str, Any]) -> dict[str, Any]:
+    """Return the message with its thoughts and tool calls as parts: Open WebUI holds them beside or in the text."""
+    output, content = written.get("output"), written.get("content")
+    if "role" in written and isinstance(output, list) and output and all(map(is_message, output)):
+        parts: list[Any] = []
+        for item in output:
+            is_text = item.get("type") == "message" and isinstance(item.get("content"), list)
+            parts += item["content"] if is_text else [item]
+        return {**written, "content": parts}
+    if isinstance(content, str) and "<details type=" in content and _DETAILS.search(content):
+        parts, end = [], 0
+        for found in _DETAILS.finditer(content):
+            kind = "thinking" if found["kind"] == "reasoning" else "tool_result"
+            parts += [content[end : found.start()], {"type": kind, "text": html.unescape(found["text"]).strip()}]
+            end = found.end()
+        return {**written, "content": [*parts, content[end:]]}
+    return written
+
+
 def _speaker(written: Mapping[str, Any]) -> tuple[str | None, TurnRole | None, str | None]:
     """Return the role as it is written, what it is to a memory, and the label of the message.
 
     All are None for an item that is no message, such as a tool call among messages.
     """
-    for name in _USER_FLAGS:
+    for name in _USER_FLAGS if not _FLAGS.isdisjoint(written) else ():
         if isinstance(written.get(name), bool):
             return ("user", "user", None) if written[name] else ("assistant", "assistant", None)
     for name in _ROLE_FIELDS:
@@ -749,7 +831,7 @@ def _content_of(written: Mapping[str, Any]) -> tuple[str, object]:
 
 def time_of(written: Mapping[str, Any]) -> datetime | None:
     """Return the time of a message or a call, whatever the field is called."""
-    for name in _TIME_FIELDS:
+    for name in _TIME_FIELDS if not _TIMES.isdisjoint(written) else ():
         found = moment(written[name]) if written.get(name) else None
         if found is not None:
             return found
@@ -831,8 +913,10 @@ _NESTED += (
     "model",
 )
 _NESTED += ("candidates", "choices", "generations", "generation", "final_output", "raw", "event", "chunk", "delta")
+_SPOKEN = frozenset(("inputs", "outputs", "input", "output", "body", "data", "payload", "kwargs", "root", "json"))
+"""Of the names above, those whose text is what a call is given or returns, and no setting such as its model."""
 _NEWEST = re.compile(
-    r"(.*_)?(question|query|message|input|prompt|utterance|msg|text|ask|content|user|human|task|instruction|q)"
+    r"(.*_)?(question|query|message|input|prompt|utterance|msg|text|ask|contents?|user|human|task|instruction|q)"
 )
 _ANSWERS = re.compile(
     r"(.*_)?(output|answer|response|result|reply|completion|text|content|message|generation|assistant|ai|bot|output_text|"
@@ -853,7 +937,9 @@ def system_of(container: Mapping[str, Any], reader: MessageReader, place: Place)
     """Return the system prompt that stands beside the messages, as in Anthropic's and Gemini's requests."""
     for name in _SYSTEM_FIELDS:
         if name in container:
-            pieces = reader.parts(container[name], place.at(name))
+            written = container[name]
+            written = written["parts"] if isinstance(written, dict) and "parts" in written else written
+            pieces = reader.parts(written, place.at(name))
             if pieces:
                 return [ChatMessage("other", "\n".join(piece.text for piece in pieces), SYSTEM)]
     return []
@@ -889,8 +975,17 @@ def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, de
     elif isinstance(inside, dict):
         found = _in_object(inside, default, reader, place, depth)
     if not found and isinstance(value, str) and default == "assistant" and value.strip() and depth == 0:
-        return [ChatMessage(default, value)]  # the model was asked for JSON, and this is it
+        return [ChatMessage(default, _outermost_text(value))]  # the model was asked for JSON, and this is it
     return found
+
+
+def _outermost_text(value: str) -> str:
+    """Return a text without the quotes around it, where it was encoded as JSON once more."""
+    try:
+        inside = orjson.loads(value) if value.lstrip().startswith('"') else value
+    except orjson.JSONDecodeError:
+        return value
+    return inside if isinstance(inside, str) else value
 
 
 def _listed(
@@ -978,7 +1073,7 @@ def _newest(
         if name in _SYSTEM_FIELDS or name in _HISTORIES or inside in (None, "", [], {}):
             continue
         if (isinstance(inside, dict | list) and (name in _NESTED or pattern.fullmatch(_snake(name)))) or (
-            isinstance(inside, str) and (name in _NESTED or pattern.fullmatch(_snake(name)))
+            isinstance(inside, str) and (name in _SPOKEN or pattern.fullmatch(_snake(name)))
         ):
             found = _side(inside, default, reader, place.at(name), depth + 1)
         else:

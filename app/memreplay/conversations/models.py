@@ -25,6 +25,9 @@ EvidenceRole = Literal["supports", "tempting"]
 LONGEST_TURN = 2**20
 """Characters of a message, at most: two books. Time and memory grow faster than its length."""
 
+LONGEST_OPENING = 200
+"""Characters of the first words in a list."""
+
 TurnText = Annotated[str, Field(max_length=LONGEST_TURN)]
 """The text of a turn in a dataset file."""
 
@@ -114,6 +117,20 @@ class Conversation(Frozen):
     language: str | None = None
     tags: tuple[str, ...] = ()
     conversing: bool = False
+    title: str | None = Field(default=None, exclude=True)
+    """What the file calls it: shown in lists, and no part of what is recorded or compared."""
+
+    @property
+    def date(self) -> datetime | None:
+        """Return when it began."""
+        return next((session.date for session in self.sessions if session.date is not None), None)
+
+    @property
+    def opening(self) -> str:
+        """Return the first words of the user, or of the assistant if the user says nothing, on one line."""
+        spoken = [turn for turn in self.turns if turn.role != "other" and turn.text.strip()]
+        first = next((turn for turn in spoken if turn.role == "user"), spoken[0] if spoken else None)
+        return " ".join(first.text[:LONGEST_OPENING].split()) if first else ""
 
     @property
     def end(self) -> int | None:

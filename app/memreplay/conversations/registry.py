@@ -16,16 +16,20 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
+from memreplay.conversations.archives import is_archive, unpacked
 from memreplay.conversations.formats import detect_format, test_conversation
 from memreplay.conversations.formats.locomo import EvidenceIndex, read_evidence
-from memreplay.conversations.json_files import DatasetFile, read_json
+from memreplay.conversations.json_files import JSON_SUFFIXES, DatasetFile, read_json
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnOpened, OnWarning
 from memreplay.errors import DatasetError, UsageError
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 
-_SUFFIXES = (".json", ".jsonl")
+_SUFFIXES = JSON_SUFFIXES
+_PERHAPS = (".txt", ".md", ".csv", ".log")
+"""Files of a folder that are read if their beginning is that of a chat."""
 _SCHEMA_SUFFIX = ".schema.json"
 _PYTHON_DATA = "data"
 _LONG_HISTORIES = "long"
@@ -58,36 +62,84 @@ def default_datasets() -> list[DatasetEntry]:
     return [entry for entry in shipped_datasets() if not entry.path.is_relative_to(long_histories)]
 
 
+def is_shipped(path: Path) -> bool:
+    """Return whether a file stands in the datasets folder."""
+    return path.resolve().is_relative_to(datasets_folder().resolve())
+
+
 def load(
     specs: Sequence[str],
     evidence: Path | None = None,
     on_warning: OnWarning = SILENT.on_warning,
     on_opened: OnOpened = SILENT.on_opened,
+    options: LogOptions = DEFAULT_LOG_OPTIONS,
 ) -> Iterator[Conversation]:
     """Load the conversations that the specs name, in their order; without a spec, the default ones.
 
     A spec is the id of a shipped dataset, a glob over those ids, the path of a file or folder, or ``-``. One that
     matches nothing is rejected at once; files are read as the iterator advances. ``evidence`` is a locomo10 file
     for LoCoMo-MC10 rows; the default is one in the same folder. ``on_opened`` can monitor the progress of reading.
+    ``options`` are for chat logs.
 
     Published datasets share conversations (LoCoMo and LoCoMo-MC10 do). If another file of the run already has the
     id with different content, the id is prefixed with its dataset: ``locomo_mc10.conv-26``. A TestConversation,
     however, must have a unique id.
     """
-    callbacks = LoadCallbacks(on_warning=on_warning, on_opened=on_opened)
-    paths = named_files(specs)
+    callbacks = LoadCallbacks(on_warning=on_warning, on_opened=on_opened, options=options)
+    paths = named_files(specs, on_warning)
     index = None if evidence is None else read_evidence(evidence, callbacks)
     return _unique(paths, index, callbacks)
 
 
-def named_files(specs: Sequence[str]) -> list[Path]:
+def named_files(specs: Sequence[str], on_warning: OnWarning = SILENT.on_warning) -> list[Path]:
     """Return the files that the specs name, without duplicates; without a spec, :func:`default_datasets`.
+
+    Archives are unpacked. Files of a folder or an archive that are passed over are a warning.
 
     Raises:
         UsageError: a spec matches nothing.
     """
     names = specs or [entry.id for entry in default_datasets()]
-    return list(dict.fromkeys(path for spec in names for path in _paths_of(spec)))
+    named = (path for spec in names for path in _paths_of(spec, on_warning))
+    return list(dict.fromkeys(file for path in named for file in _unpacked(path, on_warning)))
+
+
+def _unpacked(path: Path, on_warning: OnWarning) -> list[Path]:
+    """Return the file, or the files of an archive that have a known format.
+
+    An error of an archive is that of the file that is returned then: it is raised where files are read.
+    """
+    if not is_archive(path):
+        return [path]
+    known: list[Path] = []
+    errors: list[DatasetError] = []
+    try:
+        files = unpacked(path)
+    except DatasetError:
+        return [path]
+    for file in files:
+        try:
+            detect_format(file)
+            known.append(file)
+        except DatasetError as error:
+            errors.append(error)
+    if not known:
+        telling = next((error for error in errors if "no known format" not in error.problem), errors[0])
+        return [Path(telling.path)]
+    _say_passed_over(path, [Path(error.path) for error in errors], on_warning)
+    return known
+
+
+_SHOWN_FILES = 5
+
+
+def _say_passed_over(container: Path, files: Sequence[Path], on_warning: OnWarning) -> None:
+    if files:
+        names = ", ".join(path.name for path in files[:_SHOWN_FILES]) + (", …" if len(files) > _SHOWN_FILES else "")
+        number = "1 file" if len(files) == 1 else f"{len(files):,} files"
+        on_warning(
+            f"{container}: {number} passed over: {names} (name {'it' if len(files) == 1 else 'one'} to read it)"
+        )
 
 
 def _unique(
@@ -124,7 +176,7 @@ def _duplicate_id(conversation: Conversation, path: Path, other: Path) -> Datase
     )
 
 
-def _paths_of(spec: str) -> list[Path]:
+def _paths_of(spec: str, on_warning: OnWarning) -> list[Path]:
     if _PYTHON_DATASET.search(spec):
         raise UsageError(f'"{spec}" names a Python dataset, which has tests and no conversations.')
     if spec == STANDARD_INPUT:
@@ -137,7 +189,7 @@ def _paths_of(spec: str) -> list[Path]:
         if path.is_file():
             return [path]
         if spec and path.is_dir():
-            return _files_in(path)
+            return _files_in(path, on_warning)
     except OSError as error:
         raise UsageError(f'"{spec}" cannot be looked up: {error.strerror}.') from None
     if any(char in spec for char in "*?["):
@@ -179,11 +231,33 @@ def _matching(glob: str, files_by_id: dict[str, list[Path]]) -> list[Path]:
     return found
 
 
-def _files_in(folder: Path) -> list[Path]:
-    found = _dataset_files(folder)
-    if not found:
+def _files_in(folder: Path, on_warning: OnWarning) -> list[Path]:
+    """Return the dataset files of a folder that a user names, archives and texts of chats among them."""
+    found = set(_dataset_files(folder))
+    others = [path for path in _visible_files(folder) if path not in found]
+    chats = {path for path in others if is_archive(path) or (path.suffix.lower() in _PERHAPS and _is_chat(path))}
+    if not found | chats:
         raise UsageError(f"The folder {folder} holds no dataset file ({' or '.join(_SUFFIXES)}).")
-    return found
+    _say_passed_over(folder, [path for path in others if path not in chats], on_warning)
+    return sorted(found | chats)
+
+
+def _is_chat(path: Path) -> bool:
+    try:
+        detect_format(path)
+    except DatasetError:
+        return False
+    return True
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file()
+        and not path.name.endswith(_SCHEMA_SUFFIX)
+        and not any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
+    )
 
 
 def _dataset_files(folder: Path) -> list[Path]:

@@ -30,7 +30,8 @@ from memreplay.errors import DatasetError
 class Call:
     """A call of a model or an application: its input and its output.
 
-    ``trace`` groups calls that serve one request, ``name`` is what the tool calls this kind of call.
+    ``trace`` groups calls that serve one request, ``name`` is what the tool calls this kind of call. ``left_out``
+    counts what is not shown of it, and matters only if the call is chosen.
     """
 
     thread: str
@@ -43,22 +44,26 @@ class Call:
     trace: str = ""
     is_root: bool = True
     is_model: bool = True
+    left_out: LeftOut | None = None
 
 
 FindCalls = Callable[[Any, Place, MessageReader], Iterable[Call]]
 """Finds the calls in one value of a file. It raises DatasetError for a value that is none."""
+ChooseCalls = Callable[[list[Call], LeftOut], Iterable[Call]]
+"""Picks the calls that count, where a trace holds a call and those that it made, and counts the others."""
+
+
+def _all_calls(calls: list[Call], _left_out: LeftOut) -> Iterable[Call]:
+    return calls
 
 
 def read_calls(
     file: DatasetFile,
     callbacks: LoadCallbacks,
     find: FindCalls,
-    choose: Callable[[list[Call]], Iterable[Call]] = iter,
+    choose: ChooseCalls = _all_calls,
 ) -> Iterator[Conversation]:
-    """Yield a conversation for each thread in the values of a file. A value that is no call is skipped.
-
-    ``choose`` picks the calls that count, where a trace holds a call and those that it made.
-    """
+    """Yield a conversation for each thread in the values of a file. A value that is no call is skipped."""
     reader, calls = MessageReader(), list[Call]()
     skipped: list[DatasetError] = []
     broken: list[DatasetError] = []
@@ -72,7 +77,11 @@ def read_calls(
             skipped.append(error)
     for broken_line in broken:
         callbacks.on_error(broken_line)
-    yield from conversations_of(file, choose(calls), reader.left_out, skipped, callbacks)
+    chosen = list(choose(calls, reader.left_out))
+    for call in chosen:
+        if call.left_out is not None:
+            reader.left_out.include(call.left_out)
+    yield from conversations_of(file, chosen, reader.left_out, skipped, callbacks)
 
 
 def _pooled(call: Call, pool: dict[ChatMessage, ChatMessage]) -> Call:
@@ -98,7 +107,8 @@ def conversations_of(
         messages = aligned(of_thread, left_out)
         begun = min((call.at for call in of_thread if call.at is not None), default=None)
         try:
-            conversation = conversation_of(thread, file.dataset, split_at_gaps(messages, begun), of_thread[0].place)
+            sessions = split_at_gaps(messages, begun, callbacks.options.session_gap)
+            conversation = conversation_of(thread, file.dataset, sessions, of_thread[0].place)
         except DatasetError as error:
             skipped.append(error)
             continue
@@ -190,7 +200,7 @@ class _Alignment:
         return key
 
     def _add(self, number: int, call: Call) -> None:
-        system = tuple(each for each in call.given if _is_system(each))
+        system = tuple(each for each in (*call.given, *call.returned) if _is_system(each))
         given = [self._said(each, number, system) for each in call.given if not _is_system(each)]
         returned = [self._said(each, number, system) for each in call.returned if not _is_system(each)]
         asks_again = any(each.message.role == "user" for each in returned)

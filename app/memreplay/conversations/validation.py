@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memreplay.conversations.formats import Format, detect_format, test_conversation
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.registry import is_shipped
 from memreplay.conversations.rules.design_rules import (
     Draft,
     Errors,
@@ -143,22 +144,26 @@ class Tally:
 
 
 def errors_in_files(
-    paths: Sequence[Path], tally: Tally, callbacks: LoadCallbacks = SILENT, design: bool = True
+    paths: Sequence[Path],
+    tally: Tally,
+    callbacks: LoadCallbacks = SILENT,
+    by_design: Callable[[Path], bool] = is_shipped,
 ) -> Iterator[DatasetError]:
     """Yield every error, file by file; then the wording that conversations share.
 
     Counts what was checked in ``tally``. ``callbacks`` receive warnings, repairs and reading progress, but no
-    errors. Without ``design`` only errors that prevent a file from being loaded are reported, and not the rules for
-    the shipped conversations.
+    errors. Files ``by_design`` must also keep the rules for the shipped conversations; of others, only errors that
+    prevent them from being loaded are reported.
     """
     drafts: list[Draft] = []
     for path in paths:
         tally.files += 1
         try:
             known_format, file = detect_format(path)
-            if known_format is test_conversation:
+            if known_format is test_conversation and test_conversation.holds_one(file):
                 draft, errors = read_draft(path)
-                drafts.append(draft)
+                design = by_design(path)
+                drafts += [draft] if design else []
                 tally.conversations += 1
                 tally.questions += len(draft.questions)
                 yield from errors
@@ -169,8 +174,7 @@ def errors_in_files(
                 yield from _errors_of_published(known_format, file, tally, callbacks)
         except DatasetError as error:
             yield error
-    if design:
-        yield from wording_errors(drafts)
+    yield from wording_errors(drafts)
 
 
 def _errors_of_published(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 from pydantic_core import ErrorDetails
 
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.errors import DatasetError
 from memreplay.printable import printable
 
@@ -29,7 +30,7 @@ class Place:
 
     def at(self, *steps: str | int) -> Place:
         """Return a place below this one."""
-        return replace(self, steps=self.steps + steps)
+        return Place(self.path, self.line, self.steps + steps)
 
     @property
     def pointer(self) -> str:
@@ -176,7 +177,7 @@ def ignore_error(_: DatasetError) -> None:
 
 @dataclass(frozen=True)
 class LoadCallbacks:
-    """Functions that are called while a file is loaded.
+    """Functions that are called while a file is loaded, and what the user says about chat logs.
 
     ``on_warning`` receives problems that do not stop the file from loading, ``on_repair`` malformed evidence that
     was corrected. ``on_error`` either raises the error, or records it; then the loader continues with the next
@@ -187,6 +188,7 @@ class LoadCallbacks:
     on_repair: OnWarning = _ignore
     on_error: Callable[[DatasetError], None] = raise_error
     on_opened: OnOpened = _ignore_bytes_of
+    options: LogOptions = DEFAULT_LOG_OPTIONS
 
 
 SILENT = LoadCallbacks()

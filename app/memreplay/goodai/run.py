@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation, Session
 from memreplay.conversations.registry import load
+from memreplay.conversations.validation_errors import SILENT, OnWarning
 from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, EventSink, ReplayEvent
 from memreplay.engine.session import PlayableSession
 from memreplay.errors import UsageError
@@ -442,7 +444,13 @@ class ShownTests:
         self._settings = settings
         self._streams: dict[str, TestStream] = {}
 
-    def load(self, specs: Sequence[str], evidence: Path | None) -> list[Conversation]:
+    def load(
+        self,
+        specs: Sequence[str],
+        evidence: Path | None,
+        logs: LogOptions = DEFAULT_LOG_OPTIONS,
+        warn: OnWarning = SILENT.on_warning,
+    ) -> list[Conversation]:
         """Return the conversations that the specs name; tests are still empty conversations.
 
         Raises:
@@ -455,7 +463,7 @@ class ShownTests:
             raise UsageError("--limit counts tests only with --batch; on the screen use --examples")
         streams = [stream for source in sources for stream in self._streams_of(source)]
         self._streams |= {stream.conversation.id: stream for stream in streams}
-        replayed = list(load(named, evidence, lambda sentence: None)) if named else []
+        replayed = list(load(named, evidence, warn, options=logs)) if named else []
         return [*replayed, *(stream.conversation for stream in streams)]
 
     def _streams_of(self, source: TestSource) -> list[TestStream]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from memory_backends.controls import CLOSED_BOOK, CONTROLS, ORACLE
 from memory_backends.plugins import is_handed_over
+from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import default_datasets, load
 from memreplay.conversations.validation_errors import SILENT, OnOpened
@@ -86,12 +87,20 @@ def number_of_local_workers(cluster: str) -> int | None:
     raise UsageError(f"--cluster {cluster}: expected tcp://host:8786, tls://host:8786 or local:N")
 
 
+_NOTHING_TO_ASK = "nothing to ask: the chosen datasets contain no questions"
+_FOR_LOGS = (
+    "; memreplay datasets draft LOG --model MODEL drafts questions about a log, and without --batch the screen"
+    " replays it, where a asks"
+)
+
+
 def work_of(
     settings: Settings,
     datasets: Sequence[str | Conversation],
     *,
     has_tests: bool = False,
     evidence: Path | None = None,
+    logs: LogOptions = DEFAULT_LOG_OPTIONS,
     answer_key: Path | None = None,
     warn: Callable[[str], None],
     on_opened: OnOpened = SILENT.on_opened,
@@ -107,14 +116,14 @@ def work_of(
     named = [each for each in datasets if isinstance(each, str)]
     specs = named if datasets or has_tests else [entry.id for entry in default_datasets()]
     _refuse_for_tests(settings, [*specs, *(each.id for each in given)], has_tests=has_tests)
-    loaded = load(specs, evidence, warn, on_opened) if specs else iter(())
+    loaded = load(specs, evidence, warn, on_opened, logs) if specs else iter(())
     found = _chain(given, loaded)
     if settings.sample is not None:
         conversations = sampled_questions(found, settings.sample, settings.seed)
     else:
         conversations = list(first_questions(found, settings.limit))
     if not has_tests and not any(conversation.questions for conversation in conversations):
-        raise UsageError("nothing to ask: the chosen datasets contain no questions")
+        raise UsageError(_NOTHING_TO_ASK + (_FOR_LOGS if conversations else ""))
     key = read_answer_key(answer_key) if answer_key else None
     if key is not None:
         key.check(conversations)

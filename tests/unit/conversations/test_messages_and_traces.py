@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -333,10 +335,25 @@ def test_messages_in_spans_are_read_in_every_generation(tmp_path: Path) -> None:
         {"name": "gen_ai.user.message", "attributes": {"content": U1["content"]}},
         {"name": "gen_ai.choice", "attributes": {"message": json.dumps(A1)}},
     ]
-    for attributes, of_span in ((numbered, []), (inference, []), ({}, events)):
+    said_in = {"role": "user", "contents": [{"message_content": {"type": "text", "text": U1["content"]}}]}
+    nested = {"llm": {"input_messages": [{"message": said_in}], "output_messages": [{"message": A1}]}}
+    for attributes, of_span in ((numbered, []), (inference, []), (nested, []), ({}, events)):
         span = {"context": {"trace_id": "t", "span_id": "s"}, "attributes": attributes, "events": of_span}
         ((conversation,), _) = read(tmp_path, [span])
         assert said(conversation) == ALL[:2]
+
+
+def test_a_table_of_phoenix_is_spans(tmp_path: Path) -> None:
+    row = {
+        "context.trace_id": "t",
+        "context.span_id": "s",
+        "start_time": "2025-01-01T10:00:00+00:00",
+        "attributes.llm.input_messages": [{"message.role": "user", "message.content": U1["content"]}],
+        "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": A1["content"]}],
+        "attributes.session.id": "s1",
+    }
+    ((conversation,), warnings) = read(tmp_path, [row])
+    assert (conversation.id, said(conversation), warnings) == ("s1", ALL[:2], [])
 
 
 @pytest.mark.parametrize("target", ["openai", "sharegpt"])
@@ -349,3 +366,242 @@ def test_tool_calls_and_results_survive_conversion(tmp_path: Path, target: str) 
     assert shown(again)[0] == ("User", "When?") and shown(again)[2:] == [RESULT, ("AI", "At 14:20.")]
     assert shown(again)[1][0] == "Tool call" and "Brill" in shown(again)[1][1]
     assert warnings == []
+
+
+def test_what_a_trace_holds_beside_its_calls_is_counted(tmp_path: Path) -> None:
+    runs = [
+        {"id": "1", "run_type": "chain", "inputs": {"input": "Hi"}, "outputs": {"output": "Hello"}},
+        {"id": "2", "trace_id": "1", "parent_run_id": "1", "run_type": "llm", "inputs": {"input": "Title?"}},
+        {"id": "3", "trace_id": "1", "parent_run_id": "1", "run_type": "tool", "inputs": {"port": "Brill"}},
+    ]
+    observations = [
+        {"id": "1", "traceId": "t", "type": "GENERATION", "input": "Hi", "output": "Hello"},
+        {"id": "2", "traceId": "t", "type": "SPAN", "input": {"port": "Brill"}},
+    ]
+    span = {"context": {"trace_id": "t"}, "attributes": {"gen_ai.prompt.0.content": "Hi"}}
+    spans = [span, {"context": {"trace_id": "t"}, "attributes": {"db.system": "redis"}}]
+    records = [
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "Hi"}},
+        {"type": "event_msg", "payload": {"type": "user_message", "message": "Hi"}},
+        {"type": "compacted", "payload": {"message": "A greeting."}},
+    ]
+    expected = {
+        "langsmith": ["1 run of type tool", "1 run inside another one"],
+        "langfuse": ["1 observation of type SPAN"],
+        "otel": ["1 span without messages"],
+        "codex": ["1 record of type event_msg (user_message)", "1 record of type compacted"],
+    }
+    files = {"langsmith": runs, "langfuse": observations, "otel": spans, "codex": records}
+    for name, values in files.items():
+        ((_,), warnings) = read(tmp_path, "\n".join(map(json.dumps, values)), f"{name}.jsonl")
+        assert [warning.partition(": ")[2].partition(" is not shown")[0] for warning in warnings] == expected[name]
+
+
+def _node(number: int, before: int | None, text: str, **others: Any) -> dict[str, Any]:
+    links = {"messageId": f"m{number}", "parentMessageId": f"m{before}" if before else None}
+    return {
+        **links,
+        "isCreatedByUser": number % 2 == 1,
+        "text": text,
+        "createdAt": f"2025-01-01T10:0{number}:00Z",
+    } | others
+
+
+ANSWER = _node(4, 1, "Hello again")
+BRANCHES = {
+    "flat": {"conversationId": "c", "messages": [_node(1, None, "Hi"), _node(2, 1, "Hello"), ANSWER]},
+    "nested": {"conversationId": "c", "messages": [_node(1, None, "Hi", children=[_node(2, 1, "Hello"), ANSWER])]},
+}
+
+
+@pytest.mark.parametrize("kind", BRANCHES)
+def test_a_chat_with_branches_is_read_along_the_newest_one(tmp_path: Path, kind: str) -> None:
+    ((conversation,), warnings) = read(tmp_path, BRANCHES[kind])
+    assert said(conversation) == ["u Hi", "a Hello again"]
+    assert [warning.partition(": ")[2] for warning in warnings] == [
+        "1 message on another branch is not shown (first at line 1/messages)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {
+            "output": [
+                {"type": "reasoning", "summary": [{"text": "Hm"}]},
+                {"type": "message", "role": "assistant", "content": [{"text": "Hello"}]},
+            ]
+        },
+        {"content": '<details type="reasoning" done="true"><summary>Thought</summary>Hm</details>\nHello'},
+    ],
+    ids=["items", "details"],
+)
+def test_thoughts_of_open_webui_are_no_speech(tmp_path: Path, answer: dict[str, Any]) -> None:
+    messages = {
+        "1": {"role": "user", "content": "Hi"},
+        "2": {"role": "assistant", "parentId": "1", "content": ""} | answer,
+    }
+    chat = {"id": "c", "chat": {"history": {"currentId": "2", "messages": messages}}}
+    ((conversation,), _) = read(tmp_path, [chat])
+    assert shown(conversation) == [("User", "Hi"), ("Thinking", "Hm"), ("AI", "Hello")]
+
+
+def test_chats_of_one_object_are_conversations(tmp_path: Path) -> None:
+    (conversations, _) = read(
+        tmp_path, {"version": 4, "history": [{"id": "a", "messages": BOTH}, {"messages": BOTH}]}
+    )
+    assert [said(each) for each in conversations] == [["u Hi", "a Hello"]] * 2
+
+
+def test_the_states_of_a_thread_are_one_conversation(tmp_path: Path) -> None:
+    states = [
+        {"values": {"messages": messages}, "next": [], "checkpoint": {"thread_id": "t"}, "created_at": at}
+        for messages, at in (([U1, A1], "2025-01-01T10:00:01Z"), ([U1], "2025-01-01T10:00:00Z"))
+    ]
+    ((conversation,), warnings) = read(tmp_path, states)
+    assert (conversation.id, said(conversation), warnings) == ("t", ALL[:2], [])
+
+
+def test_a_call_in_the_parts_and_beside_them_is_shown_once_with_its_result(tmp_path: Path) -> None:
+    call = {"toolCallId": "t", "toolName": "tide", "args": ARGUMENTS, "result": "14:20", "state": "result"}
+    answer = {"role": "assistant", "content": "At 14:20.", "toolInvocations": [call]}
+    answer["parts"] = [{"type": "tool-invocation", "toolInvocation": call}, {"type": "text", "text": "At 14:20."}]
+    ((conversation,), _) = read(tmp_path, [{"role": "user", "content": "When?"}, answer])
+    assert shown(conversation) == [("User", "When?"), CALL, RESULT, ("AI", "At 14:20.")]
+
+
+def test_messages_of_gemini_keep_thoughts_and_calls(tmp_path: Path) -> None:
+    session = {
+        "messages": [
+            {"type": "user", "content": "When?"},
+            {
+                "type": "gemini",
+                "content": "At 14:20.",
+                "thoughts": [{"subject": "Tide", "description": "Hm"}],
+                "toolCalls": [{"id": "t", "name": "tide", "args": ARGUMENTS, "result": "14:20"}],
+            },
+        ]
+    }
+    studio = {
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "chunkedPrompt": {
+            "chunks": [{"role": "user", "text": "When?"}, {"role": "model", "text": "Hm", "isThought": True}]
+        },
+    }
+    ((conversation,), _) = read(tmp_path, session)
+    assert shown(conversation) == [("User", "When?"), ("Thinking", "Hm"), ("AI", "At 14:20."), CALL, RESULT]
+    ((conversation,), warnings) = read(tmp_path, studio)
+    assert shown(conversation) == [("System", "Be brief."), ("User", "When?"), ("Thinking", "Hm")]
+    assert warnings == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"request": {"model": "small", "messages": BOTH[:1]}, "response": {"choices": [{"message": BOTH[1]}]}},
+        {"request": {"messages": BOTH[:1]}, "response": {"role": "assistant", "content": [{"text": "Hello"}]}},
+        {"prompt": "Hi", "completion": "Hello"},
+        {"instruction": "Hi", "input": "", "output": "Hello"},
+    ],
+)
+def test_an_input_with_its_output_is_a_chat(tmp_path: Path, line: dict[str, Any]) -> None:
+    ((conversation,), warnings) = read(tmp_path, json.dumps(line) + "\n", "log.jsonl")
+    assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
+def test_settings_of_a_call_are_no_speech(tmp_path: Path) -> None:
+    calls = trace(({"model": "small", "contents": "Hi"}, {"response": "Hello"}))  # type: ignore[arg-type]
+    ((conversation,), _) = read(tmp_path, calls)
+    assert said(conversation) == ["u Hi", "a Hello"]
+
+
+# ---- the shared cases, and any mixture ---------------------------------------------------------------------------
+
+CASES: dict[str, list[str]] = {
+    "K1_traces_dynamic_system_prompt.json": ["SuaSuaSua"],
+    "K2_traces_input_beside_history.json": ["uaua"],
+    "K3_langfuse_ui_download.json": ["ua"],
+    "K4_one_session_for_months.json": ["ua|ua"],
+    "K4_roles_responses_items_in_traces.json": ["uTTa"],
+    "K5_blocks_ai_sdk.json": ["uTTTa"],
+    "K5_blocks_tool_result.json": ["uaTTa"],
+    "K6_chatgpt_without_links.json": ["ua"],
+    "K6_one_bad_chat.json": ["u"],
+    "K7_expected_claude_export.json": ["ua"],
+    "K7_expected_responses_items.json": ["uTTa"],
+    "K8_message_misleading.json": ["ua"],
+    "K8_message_text_not_found.jsonl": ["ua"],
+    "K9_convert_loses_tool_calls.json": ["uTTa"],
+    "K10_picker_without_titles.json": ["u", "u"],
+    "K11_silent_folder": ["uaTTa", "ua"],
+}
+"""The turns of each conversation: u and a are said, S is a system prompt, T a call, a result or a thought; | begins
+a session."""
+_MARKS = {"user": "u", "assistant": "a"}
+
+
+def marks(conversation: Conversation) -> str:
+    found = ""
+    for before, turn in zip((None, *conversation.turns), conversation.turns, strict=False):
+        begins = before is not None and before.session != turn.session
+        found += ("|" if begins else "") + _MARKS.get(turn.role, "S" if turn.speaker == "System" else "T")
+    return found
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("case", CASES)
+def test_a_shared_case_comes_out_right(shared_data: Path, case: str) -> None:
+    path = shared_data.parent / "cases" / "files" / case
+    if not path.exists():
+        pytest.skip("this case is not beside the project")
+    assert [marks(conversation) for conversation in load([str(path)])] == CASES[case]
+
+
+_PARTS: list[Callable[[str], dict[str, Any]]] = [
+    lambda mark: {"type": "text", "text": mark},
+    lambda mark: {"type": "thinking", "thinking": mark},
+    lambda mark: {"type": "tool_use", "id": mark, "name": "tide", "input": {"port": mark}},
+    lambda mark: {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": mark}]},
+    lambda mark: {"type": "tool-tide", "state": "output-available", "input": {"port": mark}},
+    lambda mark: {"functionResponse": {"name": "tide", "response": {"high": mark}}},
+    lambda mark: {"type": "image", "file_name": mark},
+    lambda mark: {"type": "input_audio", "transcript": mark},
+    lambda mark: {"type": "unheard_of", "data": mark},
+    lambda mark: {"unheard": mark},
+    lambda mark: {"type": "text", "words": mark},
+]
+_LEFT_OUT = re.compile(r"([\d,]+) \w+ .*(?:is|are) not shown")
+_roles = st.sampled_from(["user", "assistant", "system", "tool", "narrator"])
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(st.tuples(_roles, st.lists(st.sampled_from(range(len(_PARTS))), min_size=1, max_size=4)), min_size=1)
+)
+def test_every_part_of_any_mixture_is_shown_once_or_announced(mixture: list[tuple[str, list[int]]]) -> None:
+    count = 0
+    messages = [{"role": "user", "content": "Ahoy"}]
+    for role, kinds in mixture:
+        content = []
+        for kind in kinds:
+            count += 1
+            content.append(_PARTS[kind](f"<{count}>"))
+        messages.append({"role": role, "content": content})
+    with TemporaryDirectory() as folder:
+        ((conversation,), warnings) = read(Path(folder), {"messages": messages})
+    text = "\n".join(turn.text for turn in conversation.turns)
+    times = [text.count(f"<{number}>") for number in range(1, count + 1)]
+    announced = sum(int(found[1].replace(",", "")) for each in warnings if (found := _LEFT_OUT.search(each)))
+    assert max(times) <= 1
+    assert sum(times) + announced == count
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(_roles, st.one_of(st.none(), st.sampled_from(range(len(_PARTS)))))))
+def test_messages_in_are_turns_and_messages_announced(mixture: list[tuple[str, int | None]]) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Ahoy"}]
+    messages += [{"role": r, "content": None if kind is None else [_PARTS[kind]("x")]} for r, kind in mixture]
+    with TemporaryDirectory() as folder:
+        ((conversation,), warnings) = read(Path(folder), {"messages": messages})
+    announced = sum(int(found[1].replace(",", "")) for each in warnings if (found := _LEFT_OUT.search(each)))
+    assert len(conversation.turns) + announced == len(messages)

@@ -41,7 +41,8 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
             'an object with "mapping", an object',
         )
     messages = list(_messages(value, place.at("mapping"), reader))
-    yield Chat(messages, place, value.get("conversation_id", value.get("id")), moment(value.get("create_time")))
+    named, begun = value.get("conversation_id", value.get("id")), moment(value.get("create_time"))
+    yield Chat(messages, place, named, begun, title=value.get("title"))
 
 
 def _messages(written: Mapping[str, Any], place: Place, reader: MessageReader) -> Iterator[ChatMessage]:

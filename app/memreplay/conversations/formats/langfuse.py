@@ -14,11 +14,13 @@ from memreplay.conversations.json_files import DatasetFile
 from memreplay.conversations.messages import MessageReader, moment, side
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.traces import Call, read_calls
-from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
+from memreplay.conversations.validation_errors import LoadCallbacks, Place
+from memreplay.conversations.validation_errors import shown as in_words
 
 NAME = "Langfuse traces"
 SIGNATURE = 'Langfuse traces (with "input", "output" and "sessionId", "traceId" or "observations")'
 
+_GENERATION = "GENERATION"
 _MARKS = frozenset({"sessionId", "traceId", "observations", "session_id", "trace_id"})
 
 
@@ -36,13 +38,13 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
     for at, trace, session in _traces(value, place):
         if not isinstance(trace, dict):
-            raise at.error(f"is {shown(trace)}", "a trace")
+            raise at.error(f"is {in_words(trace)}", "a trace")
         yield from _of_trace(trace, session, at, reader)
 
 
 def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]:
     if isinstance(value, dict) and isinstance(value.get("trace"), dict):
-        yield place.at("trace"), {"observations": value.get("observations"), **value["trace"]}, None
+        yield place.at("trace"), {**value["trace"], "observations": value.get("observations")}, None
         return
     for name in ("traces", "data"):
         if isinstance(value, dict) and isinstance(value.get(name), list):
@@ -55,16 +57,31 @@ def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]
 def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: MessageReader) -> Iterator[Call]:
     named = trace.get("sessionId") or trace.get("session_id") or session
     thread = str(named or trace.get("traceId") or trace.get("trace_id") or trace.get("id"))
-    if trace.get("type", "GENERATION") != "GENERATION":
+    if trace.get("type", _GENERATION) != _GENERATION:
+        reader.left_out.add("observation", f"of type {trace['type']} is not shown", place)
         return
+    inside = trace.get("observations")
+    listed = [
+        (place.at("observations", index), each)
+        for index, each in enumerate(inside if isinstance(inside, list) else ())
+        if isinstance(each, dict)
+    ]
     call = _call(trace, thread, place, reader)
     if call.given or call.returned:
         yield call
+        shown = {each.text for each in (*call.given, *call.returned)}
+        for at, each in listed:
+            own = _call(each, thread, at, MessageReader())
+            if each.get("type") != _GENERATION or not shown.issuperset(m.text for m in (*own.given, *own.returned)):
+                reader.left_out.add("observation", "inside a trace with messages is not shown", at)
         return
-    inside = trace.get("observations")
-    for index, each in enumerate(inside if isinstance(inside, list) else ()):
-        if isinstance(each, dict) and each.get("type") == "GENERATION":
-            yield _call(each, thread, place.at("observations", index), reader)
+    kinds = {each.get("type") for _, each in listed}
+    for at, each in listed:
+        is_outermost = _GENERATION not in kinds and not each.get("parentObservationId")
+        if each.get("type") == _GENERATION or (is_outermost and (each.get("input") or each.get("output"))):
+            yield _call(each, thread, at, reader)
+        else:
+            reader.left_out.add("observation", f"of type {each.get('type')} is not shown", at)
 
 
 def _call(written: dict[str, Any], thread: str, place: Place, reader: MessageReader) -> Call:

@@ -43,23 +43,32 @@ def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
         if not isinstance(run, dict) or "run_type" not in run:
             raise at.error(f"is {shown(run)}", 'a run with "run_type"')
         if run["run_type"] not in ("llm", "chain", "prompt", "agent"):
+            reader.left_out.add("run", f"of type {run['run_type']} is not shown", at)
             continue
-        yield _call(run, at, reader if not run.get("parent_run_id") else MessageReader(LeftOut()))
+        yield _call(run, at)
 
 
-def _of_roots(calls: list[Call]) -> Iterator[Call]:
+def _of_roots(calls: list[Call], left_out: LeftOut) -> Iterator[Call]:
     """Yield of each trace the root calls that hold messages; else its model calls, else all."""
     by_trace: dict[str, list[Call]] = defaultdict(list)
     for call in calls:
-        if call.given or call.returned:
-            by_trace[call.trace].append(call)
-    for found in by_trace.values():
+        by_trace[call.trace].append(call)
+    for of_trace in by_trace.values():
+        found = [call for call in of_trace if call.given or call.returned]
         roots = [call for call in found if call.is_root]
         models = [call for call in found if call.is_model]
-        yield from roots or models or found
+        chosen = roots or models or of_trace
+        yield from chosen
+        counted = set(map(id, chosen))
+        texts = {message.text for call in chosen for message in (*call.given, *call.returned)}
+        for call in of_trace:
+            if id(call) not in counted and not texts.issuperset(m.text for m in (*call.given, *call.returned)):
+                where = "inside another one" if roots else "beside the calls of the model"
+                left_out.add("run", f"{where} is not shown", call.place)
 
 
-def _call(run: dict[str, Any], place: Place, reader: MessageReader) -> Call:
+def _call(run: dict[str, Any], place: Place) -> Call:
+    reader = MessageReader()
     extra = decoded(run.get("extra"))
     metadata = extra.get("metadata") if isinstance(extra, dict) else None
     named = [metadata[name] for name in _THREAD if metadata.get(name)] if isinstance(metadata, dict) else []
@@ -76,4 +85,5 @@ def _call(run: dict[str, Any], place: Place, reader: MessageReader) -> Call:
         trace=trace,
         is_root=not run.get("parent_run_id"),
         is_model=run.get("run_type") == "llm",
+        left_out=reader.left_out,
     )

@@ -38,7 +38,7 @@ from memreplay.errors import DatasetError, UsageError
 from memreplay.printable import printable
 
 NAME = "LoCoMo"
-SIGNATURE = 'a locomo10 file (a list of objects with "conversation" and "qa")'
+SIGNATURE = 'LoCoMo (with "conversation" and "qa")'
 
 _EVIDENCE_FILES = "locomo10*.json"
 
@@ -105,7 +105,7 @@ class PublishedSample(_Published):
 
 
 def detect(file: DatasetFile) -> bool:
-    return file.container == "array" and file.fields >= {"conversation", "qa"}
+    return file.fields >= {"conversation", "qa"}
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
@@ -114,7 +114,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     Skips an invalid conversation unless ``callbacks.on_error`` raises.
     """
     seen: set[str] = set()
-    for place, entry in file.entries(callbacks):
+    for place, entry in file.values(callbacks):
         try:
             sample = validated(PublishedSample, entry, place)
             if sample.sample_id in seen:

@@ -230,7 +230,7 @@ class _Group:
 
 def detect(file: DatasetFile) -> bool:
     row_fields = {"choices", "correct_choice_index", "num_choices"}
-    return file.container != "object" and not file.fields.isdisjoint(row_fields)
+    return not file.fields.isdisjoint(row_fields) and file.fields.isdisjoint({"object", "model"})
 
 
 def load(
@@ -244,7 +244,7 @@ def load(
     if evidence is None:
         evidence = evidence_beside(file.path, callbacks)
     grouping = _RowGrouping(file.dataset, evidence, callbacks)
-    for place, entry in file.entries(callbacks):
+    for place, entry in file.values(callbacks):
         try:
             grouping.add(validated(PublishedRow, entry, place), place)
         except DatasetError as error:

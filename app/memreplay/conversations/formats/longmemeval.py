@@ -81,7 +81,7 @@ class PublishedEntry(_Published):
 
 
 def detect(file: DatasetFile) -> bool:
-    return file.container != "object" and not file.fields.isdisjoint({"haystack_dates", "answer_session_ids"})
+    return not file.fields.isdisjoint({"haystack_dates", "answer_session_ids"})
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
@@ -93,7 +93,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     questions: dict[bytes, dict[str, Question]] = {}
     haystack_at: dict[Place, bytes] = {}
     places: dict[str, Place] = {}
-    for place, data in file.entries(callbacks):
+    for place, data in file.values(callbacks):
         try:
             entry = validated(PublishedEntry, data, place)
             question = _question(entry, place, callbacks)
@@ -105,7 +105,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
         digest = entry.haystack_digest()
         haystack_at[place] = digest
         questions.setdefault(digest, {})[question.id] = question
-    for place, data in file.entries(replace(callbacks, on_error=ignore_error)):
+    for place, data in file.values(replace(callbacks, on_error=ignore_error)):
         asked = questions.pop(haystack_at[place], None) if place in haystack_at else None
         if asked is None:
             continue

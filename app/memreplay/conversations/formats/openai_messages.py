@@ -10,6 +10,7 @@ Anthropic and Gemini, the documentation of the AI SDK (UIMessage, ModelMessage) 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from memreplay.conversations.chat_logs import Chat, ChatLog, read_chats
@@ -24,14 +25,23 @@ from memreplay.conversations.messages import (
     time_of,
 )
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
 
 NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 
-_LISTS = ("messages", "contents", "chat_messages", "items")
+_LISTS = ("messages", "contents", "chat_messages", "items", "messagesTree", "loglines")
+_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data")
+"""Fields of an object that holds a list of chats."""
+_LINKS = (("messageId", "parentMessageId"), ("uuid", "parent_message_uuid"))
+"""Fields with the id of a message and of the one before it, where chats have branches (LibreChat, Claude)."""
+_PAIRS = (("request", "response"), ("prompt", "completion"), ("instruction", "output"))
+"""Fields of the lines of request logs and fine-tuning files that hold an input and its output."""
+_NO_PARENT = (None, "", "00000000-0000-0000-0000-000000000000", "00000000-0000-4000-8000-000000000000")
 _RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 """The types of the lines of a Codex session."""
+_ABOUT_THE_SESSION = frozenset({"session_meta", "turn_context"})
 _BOOKKEEPING = frozenset(
     {"summary", "file-history-snapshot", "progress", "queue-operation", "custom-title", "system"}
 )
@@ -40,7 +50,9 @@ _BOOKKEEPING = frozenset(
 
 def detect(file: DatasetFile) -> bool:
     fields = file.fields
-    if not fields.isdisjoint({"messages", "contents", "chat_messages", "chosen", "preferred_output", "chat"}):
+    if not fields.isdisjoint({*_LISTS, "chosen", "preferred_output", "chat"} - {"items"}):
+        return True
+    if _listed_chats(file.first) is not None or _pair(file.first) is not None:
         return True
     return isinstance(file.first, list) or _is_listed(file.first) or _inside(file.first) is not None
 
@@ -48,19 +60,43 @@ def detect(file: DatasetFile) -> bool:
 def _inside(value: object) -> tuple[str, Any] | None:
     """Return the object or the list that holds the messages of a value, with its field.
 
-    These are the state of a graph (``values``), the store of LobeChat (``state``), a page of messages (``data``)
-    and a response (``output``).
+    These are the state of a graph (``values``), the store of LobeChat (``state``, ``data``), a prompt of AI Studio,
+    a page of messages (``data``) and a response (``output``).
     """
     if not isinstance(value, dict):
         return None
-    for name in ("values", "channel_values", "state", "checkpoint"):
+    for name in ("values", "channel_values", "state", "checkpoint", "data", "chunkedPrompt"):
         inside = value.get(name)
-        if isinstance(inside, dict) and ("messages" in inside or _inside(inside) is not None):
+        if isinstance(inside, dict) and (
+            not {"messages", "chunks"}.isdisjoint(inside) or _inside(inside) is not None
+        ):
             return name, inside
     for name, mark in (("data", "list"), ("output", "response")):
         listed = value.get(name)
         if value.get("object") == mark and isinstance(listed, list) and listed and all(map(is_message, listed)):
             return name, listed
+    return None
+
+
+def _pair(value: object) -> tuple[str, str] | None:
+    """Return the fields with an input and its output, where a value has nothing else to say."""
+    if not isinstance(value, dict):
+        return None
+    return next((pair for pair in _PAIRS if value.keys() >= set(pair)), None)
+
+
+def _listed_chats(value: object) -> str | None:
+    """Return the field that holds a list of chats."""
+    if not isinstance(value, dict):
+        return None
+    for name in _CONTAINERS:
+        listed = value.get(name)
+        if (
+            isinstance(listed, list)
+            and listed
+            and all(isinstance(each, dict) and not each.keys().isdisjoint(_LISTS) for each in listed)
+        ):
+            return name
     return None
 
 
@@ -77,6 +113,9 @@ def _is_listed(first: object) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield one conversation for a list of messages, or one for each object that holds ``messages``."""
+    if "values" in file.fields and not file.fields.isdisjoint({"next", "checkpoint", "config"}):
+        yield from read_calls(file, callbacks, _states)
+        return
     if not _is_listed(file.first) or "chat_messages" in file.fields:
         yield from read_chats(file, callbacks, _chats)
         return
@@ -92,6 +131,24 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     log.finish()
 
 
+def _states(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+    """Yield a state of a LangGraph thread: each one repeats the messages of those before it."""
+    inside = value.get("values") if isinstance(value, dict) else None
+    if not isinstance(inside, dict):
+        raise place.error("has no values", 'a state with "values", an object')
+    config = value.get("config")
+    about = value.get("checkpoint") or (config.get("configurable") if isinstance(config, dict) else None)
+    about = about if isinstance(about, dict) else {}
+    yield Call(
+        thread=str(about.get("thread_id") or place.path.stem),
+        at=time_of(value),
+        order=str(about.get("checkpoint_id") or ""),
+        given=tuple(reader.messages(inside.get("messages") or [], place.at("values", "messages"))),
+        returned=(),
+        place=place,
+    )
+
+
 def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage]:
     """Return what a line or an element comes to: a message, or a record of a session that holds one."""
     if isinstance(value, dict):
@@ -100,7 +157,11 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
         kind, payload = value.get("type"), value.get("payload")
         if kind in _RECORDS and isinstance(payload, dict):
             if kind != "response_item":
-                return []  # session data, and events that repeat the items
+                inner = payload.get("type")
+                what = f"of type {kind} ({inner})" if isinstance(inner, str) else f"of type {kind}"
+                if kind not in _ABOUT_THE_SESSION:
+                    reader.left_out.add("record", f"{what} is not shown", place)
+                return []
             return reader.message({"timestamp": value.get("timestamp"), **payload}, place.at("payload"))
         if kind in _BOOKKEEPING and "role" not in value and not isinstance(value.get("message"), dict):
             reader.left_out.add("entry", f"of type {kind} is not shown", place)
@@ -118,6 +179,19 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         return
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", 'an object with "messages"')
+    several = None if not value.keys().isdisjoint(_LISTS) else _listed_chats(value)
+    if several is not None:
+        for index, each in enumerate(value[several]):
+            yield from _chats(each, place.at(several, index), reader)
+        return
+    pair = _pair(value) if value.keys().isdisjoint((*_LISTS, "chosen", "rejected")) else None
+    if pair is not None:
+        asked = side(value[pair[0]], "user", reader, place.at(pair[0]))
+        if pair[0] == "instruction" and value.get("input"):
+            asked = (*asked, *side(value["input"], "user", reader, place.at("input")))
+        answered = side(value[pair[1]], "assistant", reader, place.at(pair[1]))
+        yield Chat([*asked, *answered], place, date=time_of(value))
+        return
     found = None if "messages" in value else _inside(value)
     if found is not None:
         yield from _chats_inside(value, *found, place, reader)
@@ -138,17 +212,29 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
         given = value.get("input", value.get("prompt"))
         messages += side(given, "user", reader, place) if given else ()
     else:
-        messages += system_of(value, reader, place) + reader.messages(written, place.at(name))
+        if name == "loglines" and isinstance(written, list):
+            for index, each in enumerate(written):
+                messages += _listed(each, place.at(name, index), reader)
+        else:
+            shown_branch = _newest_branch(written, place.at(name), reader)
+            messages += system_of(value, reader, place) + reader.messages(shown_branch, place.at(name))
     messages += _preferred(value, reader, place, messages)
     named = next((value[key] for key in ("conversationId", "uuid", "id", "thread_id") if value.get(key)), None)
-    yield Chat(messages, place.at(name), named if name != "messages" or _is_export(value) else None, time_of(value))
+    title = next(
+        (value[key] for key in ("title", "name", "character_name") if isinstance(value.get(key), str)), None
+    )
+    known = named if name != "messages" or _is_export(value) else None
+    yield Chat(messages, place.at(name), known, time_of(value), title=title)
 
 
 def _chats_inside(
     value: Mapping[str, Any], name: str, inside: Any, place: Place, reader: MessageReader
 ) -> Iterator[Chat]:
     at = place.at(name)
-    if name == "data":
+    if name == "chunkedPrompt":
+        chunks = reader.messages(inside.get("chunks"), at.at("chunks"))
+        yield Chat([*system_of(value, reader, place), *chunks], at)
+    elif name == "data" and isinstance(inside, list):
         messages = reader.messages(inside, at)
         yield Chat(sorted(messages, key=lambda each: (each.at is None, each.at)), at)
     elif name == "output":
@@ -178,6 +264,41 @@ def _branch(nodes: Mapping[str, Any], leaf: object) -> Iterator[Any]:
         path.append(nodes[leaf])
         leaf = nodes[leaf].get("parentId")
     yield from path[::-1]
+
+
+def _newest_branch(written: Any, place: Place, reader: MessageReader) -> Any:
+    """Return the messages on the branch of the newest one, where messages have branches or hold their answers."""
+    if not isinstance(written, list) or not all(isinstance(each, dict) for each in written):
+        return written
+    nested = any(isinstance(each.get("children"), list) for each in written)
+    messages = list(_flat(written)) if nested else written
+    names = next((pair for pair in _LINKS if messages and all(pair[0] in each for each in messages)), None)
+    if names is None:
+        return messages
+    by_id = {each[names[0]]: each for each in messages if isinstance(each[names[0]], str)}
+    parents = [each.get(names[1]) for each in messages]
+    if len(by_id) < len(messages) or any(each not in by_id and each not in _NO_PARENT for each in parents):
+        return messages
+    if len(set(parents)) == len(parents) or by_id.keys().isdisjoint(parents):
+        return messages
+    path: list[Any] = []
+    leaf = max(messages, key=lambda each: time_of(each) or datetime.min) if not nested else messages[-1]
+    while leaf is not None and len(path) <= len(messages):
+        path.append(leaf)
+        leaf = by_id.get(leaf.get(names[1]))
+    reader.left_out.add("message", "on another branch is not shown", place, len(messages) - len(path))
+    return path[::-1]
+
+
+def _flat(written: list[Any]) -> Iterator[Any]:
+    """Yield messages before their answers, which LibreChat puts into ``children``."""
+    waiting = written[::-1]
+    while waiting:
+        message = waiting.pop()
+        if isinstance(message, dict):
+            yield message
+            children = message.get("children")
+            waiting += children[::-1] if isinstance(children, list) else []
 
 
 def _preferred(

@@ -25,25 +25,32 @@ NAME = "OpenTelemetry spans"
 SIGNATURE = 'OpenTelemetry spans (with "resourceSpans", or "attributes" and "context")'
 
 
+_COLUMN = "attributes."
+"""Begins the names of attributes in a table of Phoenix."""
+
+
 def detect(file: DatasetFile) -> bool:
     of_sdk = "attributes" in file.fields and not file.fields.isdisjoint({"context", "traceId", "trace_id"})
-    return "resourceSpans" in file.fields or of_sdk
+    of_table = "context.trace_id" in file.fields and any(name.startswith(_COLUMN) for name in file.fields)
+    return "resourceSpans" in file.fields or of_sdk or of_table
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
-    """Yield a conversation for each thread. Spans without messages are passed over."""
+    """Yield a conversation for each thread. Spans without messages are counted."""
     return read_calls(file, callbacks, _calls)
 
 
 def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
-    for at, span in _spans(value, place):
-        attributes = _attributes(span.get("attributes"), at.at("attributes"))
-        given, returned = _sides(span, attributes)
+    for at, span in spans_in(value, place):
+        attributes = attributes_of(span, at)
+        given, returned = sides_of(span, attributes)
         if given is not None or returned is not None:
             yield _call(span, attributes, given, returned, at, reader)
+        else:
+            reader.left_out.add("span", "without messages is not shown", at)
 
 
-def _spans(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
+def spans_in(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
     """Yield the spans, however deep they stand."""
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", "a span, or an object with resourceSpans")
@@ -52,9 +59,19 @@ def _spans(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
             if not isinstance(value[name], list):
                 raise place.at(name).error(f"is {shown(value[name])}", "a list")
             for index, each in enumerate(value[name]):
-                yield from _spans(each, place.at(name, index))
+                yield from spans_in(each, place.at(name, index))
             return
     yield place, value
+
+
+def attributes_of(span: dict[str, Any], place: Place) -> dict[str, Any]:
+    """Return the attributes of a span with dotted names.
+
+    Raises:
+        DatasetError: they are neither an object nor a list of keys and values.
+    """
+    columns = {name[len(_COLUMN) :]: each for name, each in span.items() if name.startswith(_COLUMN)}
+    return _flattened(columns or _attributes(span.get("attributes"), place.at("attributes")))
 
 
 def _attributes(written: Any, place: Place) -> dict[str, Any]:
@@ -67,6 +84,22 @@ def _attributes(written: Any, place: Place) -> dict[str, Any]:
     return {
         str(each["key"]): _plain(each.get("value")) for each in written if isinstance(each, dict) and "key" in each
     }
+
+
+def _flattened(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes with dotted names: Phoenix nests them in objects."""
+    flat: dict[str, Any] = {}
+    for name, value in attributes.items():
+        if isinstance(value, dict) and name in _NESTED:
+            flat |= {f"{name}.{inner}": each for inner, each in _flattened(value).items()}
+        else:
+            flat[name] = value
+    return flat
+
+
+_NESTED = frozenset(
+    ("llm", "input", "output", "openinference", "span", "session", "gen_ai", "conversation", "messages", "prompt")
+)
 
 
 def _plain(value: Any) -> Any:
@@ -85,7 +118,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _sides(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[Any, Any]:
+def sides_of(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[Any, Any]:
     """Return the input and the output of a span, in the attributes and events of any generation."""
     given, returned = attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.output.messages")
     if given is not None or returned is not None:
@@ -118,7 +151,7 @@ _CONTENT_FIELD = re.compile(r"contents?\.(\d+)\.message_content\.(\w+)")
 def _numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """Return the messages whose fields are attributes with numbers: ``gen_ai.prompt.0.content``."""
     if isinstance(attributes.get(prefix), list):
-        return [each.get("message", each) for each in attributes[prefix] if isinstance(each, dict)]
+        return [_listed(each) for each in attributes[prefix] if isinstance(each, dict)]
     found: dict[int, dict[str, Any]] = {}
     calls: dict[tuple[int, int], dict[str, Any]] = {}
     parts: dict[tuple[int, int], dict[str, Any]] = {}
@@ -141,6 +174,16 @@ def _numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
         found[number].setdefault("content", []).append(part_fields)
     default = "assistant" if "completion" in prefix or "output" in prefix else "user"
     return [{"role": default, **found[number]} for number in sorted(found)]
+
+
+def _listed(written: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of OpenInference from its object, or from fields with dotted names."""
+    dotted = {name.removeprefix("message."): each for name, each in written.items() if name.startswith("message.")}
+    message = written.get("message", dotted or written)
+    contents = message.get("contents") if isinstance(message, dict) else None
+    if isinstance(contents, list):
+        return {**message, "content": [c.get("message_content", c) for c in contents if isinstance(c, dict)]}
+    return message if isinstance(message, dict) else {"content": message}
 
 
 def _is_list(value: Any) -> bool:
@@ -198,13 +241,13 @@ def _call(
     span: dict[str, Any], attributes: dict[str, Any], given: Any, returned: Any, place: Place, reader: MessageReader
 ) -> Call:
     context = span["context"] if isinstance(span.get("context"), dict) else span
-    trace = str(context.get("traceId", context.get("trace_id", "")))
+    trace = str(context.get("traceId", context.get("trace_id", span.get("context.trace_id", ""))))
     begun = span.get("startTimeUnixNano", span.get("start_time", span.get("start_time_unix_nano")))
     inside = place.at("attributes")
     return Call(
         thread=str(next((attributes[name] for name in _THREADS if attributes.get(name)), trace)),
         at=moment(begun),
-        order=str(context.get("spanId", context.get("span_id", ""))),
+        order=str(context.get("spanId", context.get("span_id", span.get("context.span_id", "")))),
         given=side(given, "user", reader, inside.at("gen_ai.input.messages")),
         returned=side(returned, "assistant", reader, inside.at("gen_ai.output.messages")),
         place=place,

@@ -1,44 +1,180 @@
-"""Plain text with a label before each message, ``User:`` or ``Assistant:``. A message may have several lines."""
+"""Plain text and Markdown: the speaker stands before each message (``User:``, ``**Claude:**``, ``## User``).
+
+A time may stand before or after the speaker. Names are speakers too, once it is known who the user is: the one that
+the caller names, or the one who talks to a known assistant (``Ana`` and ``Claude``). A message may have several
+lines; a line that would be read as the beginning of another message is written with a backslash before it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from memreplay.conversations.chat_logs import ChatSession, conversation_of
-from memreplay.conversations.json_files import DatasetFile, read_text
-from memreplay.conversations.messages import ChatMessage, role_of
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.chat_logs import Chat, ChatLog
+from memreplay.conversations.formats.messengers import is_whatsapp, refusal
+from memreplay.conversations.json_files import DatasetFile, first_bytes, read_text
+from memreplay.conversations.messages import ChatMessage, known_role, label_of, moment
+from memreplay.conversations.models import Conversation, TurnRole
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 
 NAME = "plain text"
 SIGNATURE = 'text that begins with "User:" or "Assistant:"'
 
-_LABEL = re.compile(
-    r"^[ \t]*(?:\*\*|#{1,4}[ \t]+)?(user|human|assistant|ai|bot|chatgpt|system|tool)"
-    r"(?:\*\*)?[ \t]*:(?:\*\*)?[ \t]*",
-    re.IGNORECASE | re.MULTILINE,
+_ALWAYS = frozenset(
+    ("user", "human", "assistant", "ai", "bot", "chatgpt", "system", "tool", "tool call", "thinking")
 )
+"""Labels that begin a message anywhere; others that are roles do so only if the text begins with them."""
+_SHOWN_LABELS = {"tool call": "Tool call", "tool": "Tool", "thinking": "Thinking", "system": "System"}
+_TOOL_LABEL = re.compile(r"tool(?! call$) \S+")
+
+_CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d+)?(?:[ \u202f]?[AaPp]\.?[Mm]\.?)?"
+_DATE = r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}"
+_STAMP = rf"(?:(?:{_DATE})(?:,?[ T]{_CLOCK})?|{_CLOCK})(?:Z|[+-]\d\d:?\d\d| UTC)?"
+_HEADER = re.compile(
+    r"^(?P<escape>\\*)[ \t]*(?P<mark>\*\*|__|#{1,6}[ \t]+)?"
+    rf"(?:[\[(<]?(?P<before>{_STAMP})[\])>]?[ \t]*(?:[-–—|][ \t]*)?)?(?:\*\*)?"
+    r"(?:[^\w\s*#\[(:\\`'\"$<>/+=|.,-]+[ \t]*)?"
+    r"(?P<name>[^\W\d_][^\n:*\[\](){}<>#|`\"]{0,39}?)(?:\*\*|__)?"
+    rf"(?:[ \t]+[\[(]?(?P<after>{_STAMP})[\])]?(?:\*\*)?)?[ \t]*(?:(?P<colon>:(?:\*\*|__)?[ \t]*)|$)",
+    re.MULTILINE,
+)
+_SNIFFED_BYTES = 1 << 16
+_LONGEST_PREAMBLE = 12
+_MOST_WORDS = 4
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The beginning of a message: where it stands, and who speaks when."""
+
+    start: int
+    end: int
+    name: str
+    stamp: str
+    has_colon: bool
+
+    @property
+    def folded(self) -> str:
+        return re.sub(r"\s+", " ", self.name.casefold()).removesuffix(" said").strip()
 
 
 def begins_with_label(text: str) -> bool:
-    """Return whether the first line with content begins with the label of a speaker."""
-    return _LABEL.match(text.lstrip()) is not None
+    """Return whether the first line with content begins with a label that is known without its surroundings."""
+    first = next(_headers(text.lstrip()), None)
+    return first is not None and first.start == 0 and first.folded in _ALWAYS
+
+
+def is_shown_label(label: str) -> bool:
+    """Return whether a label of what nobody says is read again as it is written."""
+    return label.casefold() in _SHOWN_LABELS or _TOOL_LABEL.fullmatch(label.casefold()) is not None
+
+
+def escaped(text: str) -> str:
+    """Return a message with a backslash before each line but the first that would be read as another message."""
+    first, *lines = text.splitlines() or [""]
+    return "\n".join([first, *("\\" + line if _HEADER.match(line) else line for line in lines)])
+
+
+def _headers(text: str) -> Iterator[_Header]:
+    for found in _HEADER.finditer(text):
+        stamp = found["before"] or found["after"] or ""
+        is_marked = found["mark"] is not None
+        alone = found.end() == len(text) or text[found.end()] == "\n"
+        if found["colon"] is None and not (alone and (is_marked or stamp)):
+            continue
+        if found["escape"] or len(found["name"].split()) > _MOST_WORDS:
+            continue
+        yield _Header(found.start(), found.end(), found["name"].strip(), stamp, found["colon"] is not None)
+
+
+def _role_of(name: str) -> TurnRole | None:
+    return "other" if name in _SHOWN_LABELS or _TOOL_LABEL.fullmatch(name) else known_role(name)
+
+
+def _roles(headers: list[_Header], user: str | None) -> dict[str, TurnRole]:
+    """Return the role of each speaker, by its folded name; nothing if nobody is known to be the user."""
+    numbers = Counter(each.folded for each in headers)
+    titles = {
+        each.folded for each in headers if not each.has_colon and not each.stamp and numbers[each.folded] == 1
+    }
+    numbers = Counter({name: n for name, n in numbers.items() if name not in titles or _role_of(name) is not None})
+    stamped = {each.folded for each in headers if each.stamp}
+    first = list(numbers)[:2]
+    roles = {
+        name: role
+        for name in numbers
+        if (role := _role_of(name)) is not None
+        and (name in _ALWAYS or _TOOL_LABEL.fullmatch(name) or name in first)
+    }
+    likely = {*stamped, *first, *(name for name, number in numbers.items() if number > 1)}
+    others = [name for name in numbers if name in likely and name not in roles]
+    if user is not None and user.casefold() in numbers:
+        return {**dict.fromkeys(others, "assistant"), **roles, user.casefold(): "user"}
+    if set(roles.values()) >= {"user"} or not others:
+        return roles
+    if "assistant" in roles.values() and len(others) == 1:
+        return {**roles, others[0]: "user"}
+    return roles
 
 
 def detect(file: DatasetFile) -> bool:
-    return file.container == "text"
+    if file.container != "text":
+        return False
+    text = first_bytes(file.path, _SNIFFED_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
+    headers = list(_headers(text))
+    if is_whatsapp(text):
+        return True
+    if not headers:
+        return False
+    before = [line for line in text[: headers[0].start].splitlines() if line.strip()]
+    if _roles(headers, None):
+        return len(before) <= _LONGEST_PREAMBLE
+    return not before and len(headers) > 1 and _are_speakers(headers, text)
+
+
+def _are_speakers(headers: list[_Header], text: str) -> bool:
+    lines = sum(bool(line.strip()) for line in text.splitlines())
+    return all(each.stamp for each in headers) or 2 * len(headers) >= lines
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield the one conversation of the file."""
     text, place = read_text(file.path), Place(file.path)
-    labels = list(_LABEL.finditer(text))
-    ends = [label.start() for label in labels[1:]] + [len(text)]
+    headers = list(_headers(text))
+    roles = _roles(headers, callbacks.options.user)
+    if callbacks.options.user is None and is_whatsapp(text) and not roles:
+        raise refusal("WhatsApp", place, "; or name with --user NAME who is the user")
+    if "user" not in roles.values() and "assistant" not in roles.values():
+        names = ", ".join(dict.fromkeys(each.name for each in headers if each.has_colon or each.stamp))
+        raise place.error(f"has the speakers {names}", "--user NAME, which says who of them is the user")
+    log = ChatLog(file, callbacks)
+    kept = [each for each in headers if each.folded in roles]
+    before = sum(bool(line.strip()) for line in text[: kept[0].start].splitlines())
+    log.reader.left_out.add("line", "before the first message is not shown", place, before)
+    ends = [each.start for each in kept[1:]] + [len(text)]
     messages = []
-    for label, end in zip(labels, ends, strict=True):
-        said = text[label.end() : end].strip()
-        role = role_of(label[1], place)
+    for header, end in zip(kept, ends, strict=True):
+        said = _unescaped(text[header.end : end]).strip()
         if said:
-            messages.append(ChatMessage(role, said, label[1].capitalize() if role == "other" else None))
-    yield conversation_of(file.dataset, file.dataset, [ChatSession(messages)], place)
+            messages.append(_message(header, said, roles))
+        else:
+            log.reader.left_out.add("message", "without content is not shown", place)
+    yield from log.conversations(Chat(messages, place))
+    log.finish()
+
+
+def _message(header: _Header, said: str, roles: Mapping[str, TurnRole]) -> ChatMessage:
+    role, name = roles[header.folded], header.folded
+    if role == "other":
+        tool = f"Tool {header.name[5:]}" if name.startswith("tool ") else label_of(header.name)
+        return ChatMessage(role, said, _SHOWN_LABELS.get(name, tool), moment(header.stamp))
+    named = None if known_role(name) is not None else header.name
+    return ChatMessage(role, said, named, moment(header.stamp))
+
+
+def _unescaped(text: str) -> str:
+    """Return the text without the backslashes that :func:`escaped` put in it."""
+    lines = text.split("\n")
+    return "\n".join(line[1:] if line.startswith("\\") and _HEADER.match(line) else line for line in lines)

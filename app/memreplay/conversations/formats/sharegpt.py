@@ -34,4 +34,4 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
     for name, label in (("chosen", None), ("rejected", "Rejected")):
         for each in reader.message(value[name], place.at(name), "assistant") if value.get(name) else ():
             messages.append(each if label is None else ChatMessage("other", each.text, label))
-    yield Chat(messages, place.at("conversations"), value.get("id"))
+    yield Chat(messages, place.at("conversations"), value.get("id"), title=value.get("title"))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -20,7 +21,7 @@ from memreplay.conversations.formats.test_conversation_fields import (
     TestConversation,
     WrittenTurn,
 )
-from memreplay.conversations.json_files import DatasetFile, duplicate_keys, read_json
+from memreplay.conversations.json_files import DatasetFile, duplicate_keys, read_json, read_lines
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
     Conversation,
@@ -35,6 +36,7 @@ from memreplay.conversations.validation_errors import (
     LoadCallbacks,
     Place,
     entries,
+    ignore_error,
     shown,
     validated,
 )
@@ -118,16 +120,41 @@ _NUMBERED_ID = re.compile(r"(?P<category>.+)-\d+")
 
 
 def detect(file: DatasetFile) -> bool:
-    """Return an object with turns, sessions or questions; written on one line it looks like JSON Lines."""
-    return file.container != "array" and not file.fields.isdisjoint({"turns", "sessions", "recallQuestions"})
+    """Return whether it is an object with turns, sessions or questions, or a list or lines of those with questions.
+
+    An object that is written on one line looks like JSON Lines.
+    """
+    if file.container == "array" or "batch_number" in file.fields:
+        return "recallQuestions" in file.fields
+    return not file.fields.isdisjoint({"turns", "sessions", "recallQuestions"})
+
+
+def holds_one(file: DatasetFile) -> bool:
+    """Return whether the file is one conversation, and not a list of them."""
+    if file.container != "lines":
+        return file.is_one_object
+    with closing(read_lines(file.path, LoadCallbacks(on_error=ignore_error))) as values:
+        return next(values, None) is not None and next(values, None) is None
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
-    """Yield the one conversation of the file. Warns about questions that have no evidence."""
-    place = Place(file.path)
+    """Yield the conversations of the file, usually one. Warns about questions that have no evidence."""
+    if not holds_one(file):
+        for place, value in file.values(callbacks):
+            try:
+                conversation = _conversation(value, file, place, callbacks)
+            except DatasetError as invalid:
+                callbacks.on_error(invalid)
+                continue
+            yield conversation
+        return
     written = read_json(file.path)
     for error in duplicate_keys(file.path):
         callbacks.on_error(error)
+    yield _conversation(written, file, Place(file.path), callbacks)
+
+
+def _conversation(written: Any, file: DatasetFile, place: Place, callbacks: LoadCallbacks) -> Conversation:
     conversation = conversation_of(checked(written, place), file.dataset)
     for index, question in enumerate(q for q in conversation.questions if q.kind == "recall"):
         if not question.evidence:
@@ -135,7 +162,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
             callbacks.on_warning(
                 f"{file.path}: {pointer}: has no evidence: no key turn at its location contains an expected entity"
             )
-    yield conversation
+    return conversation
 
 
 def checked(data: Any, place: Place) -> TestConversation:

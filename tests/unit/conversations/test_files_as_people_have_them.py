@@ -1,0 +1,208 @@
+"""Archives, folders, tables and transcripts open, and a file of no known format is told what it resembles."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memreplay.conversations import archives
+from memreplay.conversations.export import LOG_FORMATS
+from memreplay.conversations.log_options import LogOptions
+from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import load
+from memreplay.errors import DatasetError
+from tests.unit.conversations.samples import boat_conversation, locomo_sample, written
+
+CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+TEXT = "User: My boat is the Petrel.\nAssistant: Noted.\n"
+
+
+def read(path: Path, options: LogOptions | None = None) -> tuple[list[Conversation], list[str]]:
+    warnings: list[str] = []
+    found = list(load([str(path)], on_warning=warnings.append, options=options or LogOptions()))
+    return found, warnings
+
+
+def packed(path: Path, members: dict[str, Any]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def said(conversation: Conversation) -> list[str]:
+    return [f"{conversation.label_of(turn)}: {turn.text}" for turn in conversation.turns]
+
+
+def test_an_archive_is_opened_and_says_what_it_passes_over(tmp_path: Path) -> None:
+    path = packed(tmp_path / "export.zip", {"x/conversations.json": [CHAT], "users.json": [{"uuid": "u"}]})
+    (conversation,), warnings = read(path)
+    assert said(conversation) == ["User: Hi", "AI: Hello"]
+    assert warnings == [f"{path}: 1 file passed over: users.json (name it to read it)"]
+
+
+def test_an_archive_writes_only_where_it_is_unpacked(tmp_path: Path) -> None:
+    (conversation,), _ = read(packed(tmp_path / "a.zip", {"../../evil.json": CHAT}))
+    assert conversation.dataset == "evil"
+    (path,) = archives.unpacked(tmp_path / "a.zip")
+    assert path.parent.name == "a.zip" and path.parent.parent.name.startswith("memreplay-")
+
+
+def test_an_archive_that_grows_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "_UNSUSPICIOUS_BYTES", 1000)
+    bomb = packed(tmp_path / "bomb.zip", {"conversations.json": " " * 10_000_000})
+    with pytest.raises(DatasetError, match="grows more than"):
+        read(bomb)
+    damaged = tmp_path / "damaged.zip"
+    damaged.write_bytes(bomb.read_bytes()[:40])
+    with pytest.raises(DatasetError, match="cannot be unpacked"):
+        read(damaged)
+
+
+def test_a_folder_reads_chats_in_text_and_says_what_it_passes_over(tmp_path: Path) -> None:
+    written(tmp_path / "a.json", CHAT)
+    (tmp_path / "chat.txt").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "README.md").write_text("# Notes\n\nNothing said.\n", encoding="utf-8")
+    found, warnings = read(tmp_path)
+    assert [each.id for each in found] == ["a", "chat"]
+    assert warnings == [f"{tmp_path}: 1 file passed over: README.md (name it to read it)"]
+
+
+def test_a_table_of_langfuse_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "traces.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "timestamp", "sessionId", "input", "output"])
+        messages = json.dumps(CHAT["messages"][:1])
+        rows.writerow(["t", "2025-01-01T10:00:00Z", "s", messages, json.dumps(CHAT["messages"][1])])
+    (conversation,), warnings = read(path)
+    assert (conversation.id, said(conversation), warnings) == ("s", ["User: Hi", "AI: Hello"], [])
+
+
+@pytest.mark.parametrize("form", ["object", "list", "lines"])
+@pytest.mark.parametrize("value", [locomo_sample(), boat_conversation(), CHAT], ids=["locomo", "ours", "messages"])
+def test_an_object_a_list_and_lines_are_the_same(tmp_path: Path, value: Any, form: str) -> None:
+    path = tmp_path / "one.json"
+    text = json.dumps([value] if form == "list" else value, indent=None if form == "lines" else 1)
+    path.write_text(text + "\n", encoding="utf-8")
+    (conversation,), _ = read(path)
+    assert conversation.turns
+
+
+TRANSCRIPTS = {
+    "labels": TEXT,
+    "bold": "**User:** My boat is the Petrel.\n\n**Assistant:** Noted.\n",
+    "headings": "# A chat\n\n## User\n\nMy boat is the Petrel.\n\n## Assistant\n\nNoted.\n",
+    "times": "[2025-01-01 10:00:00] User: My boat is the Petrel.\n[2025-01-01 10:00:05] Assistant: Noted.\n",
+    "times after names": "User (10:00):\nMy boat is the Petrel.\n\nAssistant (10:01):\nNoted.\n",
+    "a title": "# Boats\n\n**User** (10:00): My boat is the Petrel.\n\n**Claude** (10:01): Noted.\n",
+    "copied from the page": "You said:\nMy boat is the Petrel.\nChatGPT said:\nNoted.\n",
+}
+
+
+@pytest.mark.parametrize("kind", TRANSCRIPTS)
+def test_a_transcript_is_read(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text(TRANSCRIPTS[kind], encoding="utf-8")
+    (conversation,), _ = read(path)
+    assert said(conversation) == ["User: My boat is the Petrel.", "AI: Noted."]
+    assert conversation.date == (datetime(2025, 1, 1, 10) if kind == "times" else None)
+
+
+def test_a_name_is_the_user_where_the_other_is_a_known_assistant_or_the_caller_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+    path.write_text(TEXT.replace("User", "Ana").replace("Assistant", "Claude"), encoding="utf-8")
+    assert [turn.role for turn in read(path)[0][0].turns] == ["user", "assistant"]
+    path.write_text(TEXT.replace("User", "Ana").replace("Assistant", "Ben"), encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"speakers Ana, Ben; expected --user NAME"):
+        read(path)
+    (conversation,), _ = read(path, LogOptions(user="Ana"))
+    assert [turn.role for turn in conversation.turns] == ["user", "assistant"]
+    assert said(conversation) == ["Ana: My boat is the Petrel.", "Ben: Noted."]
+
+
+def test_the_gap_between_sessions_is_an_option(tmp_path: Path) -> None:
+    times = ("2025-01-01T10:00:00Z", "2025-01-01T12:00:00Z")
+    messages = [each | {"timestamp": at} for each, at in zip(CHAT["messages"], times, strict=True)]
+    path = written(tmp_path / "a.json", {"messages": messages})
+    assert len(read(path)[0][0].sessions) == 1
+    assert len(read(path, LogOptions(session_gap=1))[0][0].sessions) == 2
+
+
+def test_a_text_that_was_written_is_read_again_as_it_was(tmp_path: Path) -> None:
+    contents = ["A log:\nUser: not me\n\\Assistant: nor me\n\nThe end.", "Noted."]
+    roles = ["user", "assistant"]
+    messages: list[dict[str, Any]] = [{"role": r, "content": c} for r, c in zip(roles, contents, strict=True)]
+    messages.insert(1, {"type": "function_call", "call_id": "t", "name": "tide", "arguments": "{}"})
+    messages.insert(2, {"type": "function_call_output", "call_id": "t", "output": "14:20"})
+    (original,), _ = read(written(tmp_path / "a.json", messages))
+    path = tmp_path / "again.txt"
+    path.write_text(LOG_FORMATS["text"].write([original]), encoding="utf-8")
+    (again,), warnings = read(path)
+    assert (said(again), warnings) == (said(original), [])
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"sender_uuid": 1, "mesages": []}, "it has sender_uuid, mesages"),
+        ({"sender_uuid": 1, "mesages": []}, "messages.*nearest format"),
+        ([1, 2], "its first value is 1"),
+    ],
+)
+def test_a_file_of_no_known_format_is_told_what_it_has_and_resembles(
+    tmp_path: Path, value: Any, words: str
+) -> None:
+    with pytest.raises(DatasetError, match=words):
+        read(written(tmp_path / "a.json", value))
+
+
+def test_a_text_without_speakers_is_not_broken_json(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("Buy rope.\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match=r"text in which no message begins with its speaker.*--user NAME"):
+        read(path)
+
+
+TELEGRAM = {"name": "Ana", "type": "personal_chat", "id": 1, "messages": [{"id": 1, "from_id": "u", "date": "x"}]}
+DISCORD = {"guild": {}, "channel": {}, "messages": []}
+SLACK = [{"type": "message", "user": "U1", "text": "Hi", "ts": "1700000000.000100"}]
+META = {"participants": [], "messages": [{"sender_name": "Ana", "timestamp_ms": 1, "content": "Hi"}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("Telegram", TELEGRAM), ("Discord", DISCORD), ("Slack", SLACK), ("Messenger or Instagram", META)],
+)
+def test_a_messenger_is_refused_with_the_way_to_convert_it(tmp_path: Path, name: str, value: Any) -> None:
+    with pytest.raises(DatasetError, match=rf"is an export of {name}.*User: …"):
+        read(written(tmp_path / "result.json", value))
+
+
+def test_whatsapp_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chat.txt"
+    for line in ("[12/01/2025, 10:00:01] Ana: Hi", "12/01/25, 10:00 - Ana: Hi", "1/12/25, 10:00\u202fAM - Ana: Hi"):
+        path.write_text(line + "\n", encoding="utf-8")
+        with pytest.raises(DatasetError, match="is an export of WhatsApp"):
+            read(path)
+
+
+def test_a_chat_has_a_title_a_date_and_first_words_for_lists(tmp_path: Path) -> None:
+    said_first = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "My boat\nis the Petrel."},
+    ]
+    chats = [
+        {"id": "a", "title": "Boats", "created_at": "2025-01-01T10:00:00Z", "messages": said_first},
+        {"id": "b", "messages": [{"role": "assistant", "content": "Ahoy"}]},
+    ]
+    (first, second), _ = read(written(tmp_path / "chats.json", chats))
+    assert (first.title, first.date, first.opening) == ("Boats", datetime(2025, 1, 1, 10), "My boat is the Petrel.")
+    assert (second.title, second.date, second.opening) == (None, None, "Ahoy")
+    assert "title" not in first.model_dump()
