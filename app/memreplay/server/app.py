@@ -203,7 +203,7 @@ def _authorize(host: str, token: str | None) -> Middleware:
             if not compare_digest(given, b"Bearer " + token.encode()):
                 raise _error(web.HTTPUnauthorized, "a bearer token is needed")
         else:
-            named = _address_of(f"//{request.host}").hostname or ""
+            named = address_of(f"//{request.host}").hostname or ""
             if not is_loopback(named) and named != host:
                 raise _error(web.HTTPForbidden, "without a token, only this machine is served")
         return await handler(request)
@@ -211,7 +211,7 @@ def _authorize(host: str, token: str | None) -> Middleware:
     return middleware
 
 
-def _address_of(url: str) -> SplitResult:
+def address_of(url: str) -> SplitResult:
     """Return the parts of a URL; all empty where it cannot be read."""
     try:
         return urlsplit(url)
@@ -223,7 +223,7 @@ def _address_of(url: str) -> SplitResult:
 async def _refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse a web page of another site: a browser names it in every request that could change something."""
     origin = request.headers.get("Origin")
-    if request.method not in ("GET", "HEAD") and origin is not None and _address_of(origin).netloc != request.host:
+    if request.method not in ("GET", "HEAD") and origin is not None and address_of(origin).netloc != request.host:
         raise _error(web.HTTPForbidden, "requests from web pages of other sites are refused")
     return await handler(request)
 
