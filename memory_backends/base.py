@@ -16,7 +16,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
-from memory_backends.storable import StorableText
+from memory_backends.storable import FiniteScore, StorableText
 from memory_backends.stores.trace import Frozen, MemoryTrace
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ class Hit(Frozen):
     store: str
     place: str
     rank: int
-    score: float | None
+    score: FiniteScore
     text: StorableText
     turns: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()

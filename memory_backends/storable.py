@@ -5,9 +5,12 @@ A provider, an agent, a plug-in or a file may send more: half a surrogate pair, 
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
+
+_LARGEST_SCORE = 1e300
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
@@ -23,6 +26,17 @@ def storable(text: str) -> str:
 
 StorableText = Annotated[str, AfterValidator(storable)]
 """Text from outside, as a field of a model."""
+
+
+def finite_score(value: Any) -> float | None:
+    """Return a score from outside as a number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _LARGEST_SCORE:
+        return None
+    return float(value) if isfinite(value) else None
+
+
+FiniteScore = Annotated[float | None, AfterValidator(finite_score)]
+"""A score from outside; NaN and infinity, which JSON cannot hold and nothing can rank, are no score."""
 
 
 def storable_value(value: Any) -> Any:

@@ -1,13 +1,29 @@
-"""Numbers as they are shown everywhere: counts, shares, intervals and prices."""
+"""Numbers as they come from outside, and as they are shown everywhere: counts, shares, intervals and prices."""
 
 from __future__ import annotations
 
-from math import floor, log10
+from math import floor, isfinite, log10
+from typing import Any
 
 UNKNOWN = "–"
 
 _FIGURES = 3
 _MOST_DECIMALS = 12
+
+
+def finite(value: Any, least: float, most: float) -> float | None:
+    """Return a number that a server, a file or a library states; None for anything but a number within the bounds.
+
+    The bounds are included. A text, a truth value, NaN and infinity are no numbers.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        return None
+    return float(value) if isfinite(value) else None
+
+
+def finite_count(value: Any, most: int) -> int | None:
+    """Return a count that somebody else states, from 0 to ``most``; None for anything else."""
+    return value if isinstance(value, int) and finite(value, 0, most) is not None else None
 
 
 def counted(count: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from memory_backends.private_files import make_private_folder
 from memreplay.errors import UsageError
 from memreplay.files import write_whole
 from memreplay.paths import trusted_projects_file
@@ -91,7 +92,7 @@ def _remember(folder: Path, found: Sequence[Reach]) -> None:
     file = trusted_projects_file()
     known = {**_remembered(), str(folder): [str(each) for each in found]}
     with suppress(OSError, UsageError):
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
         write_whole(str(file), json.dumps(known, indent=1))
 
 

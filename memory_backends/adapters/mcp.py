@@ -23,6 +23,7 @@ from typing import Any, Literal, TextIO, get_args
 from memory_backends.adapters.library import Found, LibraryMemory, library, require
 from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall
 from memory_backends.resources import Resources
+from memory_backends.storable import finite_score
 
 Use = Literal["add", "search", "list"]
 
@@ -124,8 +125,7 @@ def items_of(result: Any) -> Iterator[tuple[str, str, float | None]]:
             if text.strip():
                 digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
                 known = item if isinstance(item, Mapping) else {}
-                score = known.get("score")
-                yield str(known.get("id") or digest), text, float(score) if isinstance(score, int | float) else None
+                yield str(known.get("id") or digest), text, finite_score(known.get("score"))
 
 
 def _parsed(text: str) -> Any:

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from memreplay.paths import demo_recording
-from tests.cli.test_serve import MOST_SECONDS, free_port, screen_of, serving
+from tests.cli.test_serve import MOST_SECONDS, admitted, free_port, screen_of, serving
 from tests.tui.builder import record
 
 MODULES = """
@@ -145,7 +145,7 @@ async def test_a_served_app_imports_nothing_from_the_folder(folder: Path) -> Non
     arguments = ("--", "--recording", "r.sqlite3")
     async with (
         serving(*arguments, program=_memreplay(), folder=folder) as (address, _),
-        aiohttp.ClientSession() as session,
+        admitted(address) as session,
     ):
         await screen_of(session, address, "RECORDED")
     assert _imported(folder) == []

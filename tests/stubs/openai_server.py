@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
@@ -151,13 +152,15 @@ class OpenAIServer:
                 if reply.get("hang"):
                     server._closing.wait()
                     return
-                payload = reply["body"].encode()
+                body = reply["body"]
+                payload = body if isinstance(body, bytes) else body.encode()
                 self.send_response(reply["status"])
                 for name, value in {"Content-Type": "application/json", **reply["headers"]}.items():
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(payload)))
                 self.end_headers()
-                self.wfile.write(payload)
+                with suppress(ConnectionError):  # the client reads no further
+                    self.wfile.write(payload)
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Keep standard error clean."""

@@ -126,6 +126,28 @@ async def test_hostile_text_is_shown_literally_on_the_screen_and_in_the_picture(
         assert "[bold" in picture
         assert "red[/]" in picture
         assert "\x1b" not in picture
+        assert "@font-face" not in picture and "url(http" not in picture
+
+
+async def test_a_long_name_of_a_picture_is_cut(
+    recorded: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(ReplayScreen, "picture_name", "x" * 400)
+    async with open_replay(recorded) as pilot:
+        await pilot.press("e")
+    (picture,) = tmp_path.glob("*.svg")
+    assert len(picture.name) < 160
+
+
+async def test_help_that_is_not_composed_yet_or_any_more_takes_no_action(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        helping = HelpScreen()
+        opening = pilot.app.push_screen(helping)
+        assert not await pilot.app.run_action("leave", default_namespace=helping)
+        await opening
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, ReplayScreen)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from rich.text import Text
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.numbers import counted
+from memreplay.printable import printable_lines
 from memreplay.rich_console import terminal_console
 from memreplay.scoring import Shown
 from memreplay.scoring.comparisons import contestants_of
@@ -21,7 +22,7 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Results
 from memreplay.text import shortened
 from memreplay.views.remarks import disagreement_sentence, remarks
-from memreplay.views.table import Table, as_csv, as_markdown, for_terminal, plain
+from memreplay.views.table import Table, as_csv, as_markdown, for_terminal, in_html, plain
 from memreplay.views.tables import (
     answers_table,
     breakdown_table,
@@ -132,7 +133,7 @@ def _short(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return _NOT_XML.sub("�", text)
+    return printable_lines(_NOT_XML.sub("�", text))
 
 
 def markdown_of(results: Results) -> str:
@@ -162,7 +163,7 @@ def _markdown_lines(results: Results) -> Iterator[str]:
 
 
 def _folded(summary: str, lines: Iterable[str]) -> Iterator[str]:
-    yield from (f"<details><summary>{plain(summary)}</summary>", "", *lines, "", "</details>", "")
+    yield from (f"<details><summary>{in_html(summary)}</summary>", "", *lines, "", "</details>", "")
 
 
 def _markdown_legend(legend: Iterable[tuple[str, Sequence[tuple[str, str]]]]) -> Iterator[str]:

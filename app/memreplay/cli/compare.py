@@ -21,6 +21,7 @@ from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.numbers import points
+from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL
@@ -100,7 +101,7 @@ def compare(
                 write_whole(page, text)
     verdict = _verdict(compared, level)
     if compared.unpaired:
-        print(f"only in one of the two, not compared: {', '.join(compared.unpaired)}", file=sys.stderr)
+        print(printable(f"only in one of the two, not compared: {', '.join(compared.unpaired)}"), file=sys.stderr)
     for path in outputs:
         if path in pages:
             continue

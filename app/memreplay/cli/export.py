@@ -13,6 +13,7 @@ import typer
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
+from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 
@@ -80,7 +81,8 @@ def _conversation(recording: Recording, run: RunInfo, wanted: str | None) -> str
     if not known:
         raise UsageError(f"{recording.path}: run {run.id} holds no conversation")
     if len(known) > 1:
-        print(f"exporting {known[0]}; --conversation chooses among {', '.join(known)}", file=sys.stderr)
+        chosen = f"exporting {known[0]}; --conversation chooses among {', '.join(known)}"
+        print(printable(chosen), file=sys.stderr)
     return known[0]
 
 

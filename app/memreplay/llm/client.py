@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import random
 import time
 from collections import Counter
@@ -27,10 +26,19 @@ from memreplay.llm.errors import (
     timed_out,
 )
 from memreplay.llm.extractive.reader import read
-from memreplay.llm.litellm_setup import loaded_litellm
-from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply, TokenUsage
+from memreplay.llm.litellm_setup import client_for, loaded_litellm
+from memreplay.llm.model import (
+    MOST_DOLLARS,
+    MOST_TOKENS,
+    AnswerModel,
+    AnswerRequest,
+    PromptMessage,
+    Reply,
+    TokenUsage,
+)
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
 from memreplay.llm.secrets import redact_reply
+from memreplay.numbers import finite, finite_count
 
 ATTEMPTS = 4
 """Attempts at one call, the first one included."""
@@ -139,6 +147,7 @@ class LiteLLMModel:
             max_retries=0,
             # The caller counts the reply: no callback has to see it.
             **{"no-log": True},
+            **client_for("acompletion", request.model, request.api_base),
             **request.parameters,
         )
         with calls_noted_to(None):
@@ -206,7 +215,7 @@ def _reply(request: AnswerRequest, response: Any, elapsed: float) -> Reply:
         getattr(usage, "completion_tokens", None),
         getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None),
     ]
-    prompt, completion, cached = map(_tokens, counts)
+    prompt, completion, cached = (finite_count(count, MOST_TOKENS) or 0 for count in counts)
     used = TokenUsage(prompt=prompt, completion=completion, cached=cached)
     return Reply(
         text=None if is_empty else redact_reply(text or refusal or ""),
@@ -225,7 +234,7 @@ def _cost_of(response: Any) -> float | None:
     ``_hidden_params["response_cost"]`` is where LiteLLM documents the cost that it computes for every call.
     """
     cost = (getattr(response, "_hidden_params", None) or {}).get("response_cost")
-    return float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None
+    return finite(cost, 0, MOST_DOLLARS)
 
 
 def _tool_call(call: Any) -> dict[str, Any]:
@@ -233,17 +242,8 @@ def _tool_call(call: Any) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-_MOST_TOKENS = 10**9
-"""No prompt is that long. A larger number, or a negative one, is a fault of the provider's server."""
-
-
 def _is_credible(tokens: Any) -> bool:
-    return tokens is None or (isinstance(tokens, int) and 0 <= tokens <= _MOST_TOKENS)
-
-
-def _tokens(count: Any) -> int:
-    """Return a count that the provider states; 0 where it states none, or none that can be true."""
-    return count if count is not None and _is_credible(count) else 0
+    return tokens is None or finite_count(tokens, MOST_TOKENS) is not None
 
 
 def _why_empty(finish_reason: str | None, message: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -17,9 +16,11 @@ from memory_backends.metering import calls_noted_to, note_call
 from memory_backends.retrieval.embedding import unit_vectors
 from memory_backends.stores.trace import ModelCall
 from memreplay.llm.catalogue import key_for, table_entry
-from memreplay.llm.errors import may_pass, permanent_failure, reason_of, retry_after
-from memreplay.llm.litellm_setup import loaded_litellm
+from memreplay.llm.errors import may_pass, permanent_failure, reason_of, refused_reply, retry_after
+from memreplay.llm.litellm_setup import client_for, loaded_litellm
+from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
 from memreplay.llm.rate_limiter import ModelUnavailableError
+from memreplay.numbers import finite, finite_count
 
 ATTEMPTS = 4
 
@@ -65,6 +66,7 @@ class BlockingModel:
                     timeout=TIMEOUT_SECONDS,
                     num_retries=0,
                     max_retries=0,
+                    **client_for(function, self.model, self._api_base),
                     **given,
                 )
             made = read(response)
@@ -72,9 +74,8 @@ class BlockingModel:
             why = permanent_failure(error, self.model, has_answered=True)
             if why is not None:
                 raise ModelUnavailableError(f"{self._option}: {why}") from None
-            raise BackendError(
-                f"{self.name} returned no {self._gives}: {type(error).__name__}: {reason_of(error)}"
-            ) from None
+            said = refused_reply(error) or f"{type(error).__name__}: {reason_of(error)}"
+            raise BackendError(f"{self.name} returned no {self._gives}: {said}") from None
         return made, response, (time.perf_counter() - started) * 1000
 
     def _wait(self, state: RetryCallState) -> float:
@@ -125,16 +126,31 @@ class LiteLLMEmbedder(TextEmbedder):
         return rows
 
 
+_LARGEST_SCORE = 1e30
+"""Of a score, and of a number in a vector: their squares fit into a float."""
+
+
 def _rows(response: Any) -> list[list[float]]:
-    return [entry["embedding"] for entry in sorted(response.data, key=lambda entry: entry["index"])]
+    rows = [entry["embedding"] for entry in sorted(response.data, key=lambda entry: entry["index"])]
+    if len({len(row) for row in rows}) > 1:
+        raise ValueError("the vectors differ in length")
+    return [[_score(number) for number in row] for row in rows]
+
+
+def _score(value: Any) -> float:
+    score = finite(value, -_LARGEST_SCORE, _LARGEST_SCORE)
+    if score is None:
+        raise ValueError(f"{str(value)[:40]!r} is no usable number")
+    return score
 
 
 def _call_of(model: str, response: Any, ms: float) -> ModelCall:
     try:
-        cost: float | None = float(loaded_litellm().completion_cost(completion_response=response, model=model))
+        stated = loaded_litellm().completion_cost(completion_response=response, model=model)
+        cost = finite(stated, 0, MOST_DOLLARS)
     except Exception:
         cost = None
-    used = getattr(getattr(response, "usage", None), "prompt_tokens", None) or 0
+    used = finite_count(getattr(getattr(response, "usage", None), "prompt_tokens", None), MOST_TOKENS) or 0
     return ModelCall(purpose="embedding", model=model, prompt_tokens=used, cost_usd=cost, ms=ms)
 
 
@@ -160,21 +176,22 @@ class LiteLLMReranker(TextReranker):
             "rerank", _scores, query=asked, documents=given, return_documents=False
         )
         note_call(_call_of_reranking(self._model.model, response, ms))
-        if sorted(scores) != list(range(len(texts))) or not all(map(math.isfinite, scores.values())):
+        if sorted(scores) != list(range(len(texts))):
             raise BackendError(f"{self.name} did not return one score for each of {len(texts)} texts")
         return [scores[place] for place in range(len(texts))]
 
 
 def _scores(response: Any) -> dict[int, float]:
     """Place of a text to its score."""
-    return {int(result["index"]): float(result["relevance_score"]) for result in response.results}
+    return {int(result["index"]): _score(result["relevance_score"]) for result in response.results}
 
 
 def _call_of_reranking(model: str, response: Any, ms: float) -> ModelCall:
     meta = getattr(response, "meta", None) or {}
     billed, counted = meta.get("billed_units") or {}, meta.get("tokens") or {}
-    tokens = billed.get("total_tokens") or counted.get("input_tokens") or 0
-    cost = _cost(table_entry(model) or {}, billed.get("search_units"), tokens)
+    tokens = finite_count(billed.get("total_tokens") or counted.get("input_tokens"), MOST_TOKENS) or 0
+    searches = finite_count(billed.get("search_units"), MOST_TOKENS)
+    cost = finite(_cost(table_entry(model) or {}, searches, tokens), 0, MOST_DOLLARS)
     return ModelCall(purpose="reranking", model=model, prompt_tokens=tokens, cost_usd=cost, ms=ms)
 
 

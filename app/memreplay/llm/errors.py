@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 from memory_backends.storable import storable
 from memreplay.llm.catalogue import variable_of_key
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import one_line
 from memreplay.llm.secrets import scrubbed
+from memreplay.numbers import finite
 
 LONGEST_WAIT = 60.0
 """Seconds. A retry-after beyond it is an error."""
+
+_LONGEST_STATED = 100 * 366 * 86_400.0
+"""Seconds. A retry-after beyond it is no time that anybody means, and counts as none."""
 
 _LONGEST_REASON = 300
 _ERROR_NAMES = re.compile(r"^(?:(?:litellm\.)?[A-Za-z]+(?:Error|Exception)(?::| -) )+(?=\S)")
@@ -31,6 +37,16 @@ _NO_CREDIT = re.compile(
     r"|(?:run|ran) out of credits|doesn't have any credits|key limit exceeded|arrearage",
     re.IGNORECASE,
 )
+
+
+class RefusedReplyError(Exception):
+    """A reply that is not read: it is too large, or sends the call elsewhere. ``str(error)`` is one sentence."""
+
+
+def refused_reply(error: BaseException) -> str | None:
+    """Return why a reply was not read, if that is what an error of LiteLLM comes from."""
+    found = (str(each) for each in (error, *_causes(error)) if isinstance(each, RefusedReplyError))
+    return next(found, None)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -89,7 +105,13 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def may_pass(error: BaseException) -> bool:
     """Return whether the next attempt may succeed."""
-    if is_refusal(error) or has_no_credit(error) or was_billed(error) or (retry_after(error) or 0.0) > LONGEST_WAIT:
+    if (
+        refused_reply(error)
+        or is_refusal(error)
+        or has_no_credit(error)
+        or was_billed(error)
+        or too_long_a_wait(error)
+    ):
         return False
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
 
@@ -104,15 +126,35 @@ def is_too_much(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Seconds that the provider asks to wait."""
+    """Return the seconds that the provider asks to wait; None where it states none, or none that can be meant."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     stated = headers.get("retry-after") or (getattr(error, "litellm_response_headers", None) or {}).get(
         "retry-after"
     )
+    return None if stated is None else _seconds_in(str(stated))
+
+
+def _seconds_in(stated: str) -> float | None:
+    """Return the seconds from now in a header, which holds them, or a date."""
     try:
-        return max(float(stated), 0.0) if stated is not None else None
+        return finite(float(stated), 0.0, _LONGEST_STATED)
     except ValueError:
+        pass
+    try:
+        then = parsedate_to_datetime(stated)
+    except (ValueError, OverflowError):
         return None
+    seconds = ((then if then.tzinfo else then.replace(tzinfo=UTC)) - datetime.now(UTC)).total_seconds()
+    return finite(max(seconds, 0.0), 0.0, _LONGEST_STATED)
+
+
+def too_long_a_wait(error: BaseException) -> str | None:
+    """Return until when the provider asks to wait, if that is longer than a call waits."""
+    asked = retry_after(error)
+    if asked is None or asked <= LONGEST_WAIT:
+        return None
+    until = datetime.now(UTC) + timedelta(seconds=asked)
+    return f"the provider asks to wait {asked:.0f} s, until {until:%Y-%m-%d %H:%M} UTC"
 
 
 def reason_of(error: BaseException) -> str:
@@ -133,14 +175,15 @@ def failed_reply(error: BaseException, timeout: float) -> Reply:
     """Return the error as a reply: its reason in one line, without keys. ``timeout`` in seconds."""
     if is_refusal(error):
         return Reply(text="", refused=True)
+    if said := refused_reply(error):
+        return Reply(text=None, error=f"the provider's reply was not read: {said}")
     if timed_out(error):
         return Reply(text=None, error=f"the model did not answer within {timeout:g} s")
     if is_unreadable_reply(error):
         return Reply(text=None, error=f"the provider's reply cannot be read: {reason_of(error)}")
     name, reason = type(error).__name__, reason_of(error)
-    asked = retry_after(error)
-    if asked is not None and asked > LONGEST_WAIT:
-        return Reply(text=None, error=f"the provider asks to wait {asked:g} s: {reason}")
+    if wait := too_long_a_wait(error):
+        return Reply(text=None, error=f"{wait}: {reason}")
     return Reply(text=None, error=f"{name}: {reason}" if reason else name)
 
 

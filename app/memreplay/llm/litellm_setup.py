@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 from threading import Lock, Thread
@@ -17,6 +18,8 @@ from typing import Any
 
 from memory_backends.metering import call_began, call_ended, watch_calls
 from memory_backends.stores.trace import ModelCall
+from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
+from memreplay.numbers import finite, finite_count
 
 _importing = Lock()
 
@@ -57,7 +60,48 @@ def _load() -> ModuleType:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = True
+    from litellm.llms.custom_httpx.http_handler import get_ssl_configuration
+
+    from memreplay.llm.bounded_http import BoundedAsyncClient, BoundedClient
+
+    # A proxy, and the certificates, are those of the environment, as with LiteLLM's own clients.
+    verify = get_ssl_configuration()
+    litellm.client_session = BoundedClient(verify=verify)
+    litellm.aclient_session = BoundedAsyncClient(verify=verify)
     return litellm
+
+
+_TAKE_A_CLIENT: Mapping[str, frozenset[str]] = {
+    "acompletion": frozenset(
+        "anthropic azure_ai databricks deepseek fireworks_ai gemini groq hosted_vllm huggingface mistral ollama"
+        " ollama_chat openrouter together_ai xai".split()
+    ),
+    "embedding": frozenset("cohere gemini hosted_vllm jina_ai lm_studio voyage".split()),
+    "rerank": frozenset("azure_ai cohere hosted_vllm huggingface infinity jina_ai voyage".split()),
+}
+"""Functions of LiteLLM → providers that it calls with a client that is given to it.
+
+Most others it calls through OpenAI's client, which it builds around ``client_session`` or ``aclient_session``.
+"""
+
+
+@lru_cache(maxsize=64)
+def client_for(function: str, model: str, api_base: str | None) -> Mapping[str, Any]:
+    """Return the arguments that make LiteLLM call a model with our clients; empty where it does so anyway."""
+    litellm = loaded_litellm()
+    try:
+        provider = litellm.get_llm_provider(model, api_base=api_base)[1]
+    except Exception:
+        return {}  # the call itself says what is wrong
+    if provider not in _TAKE_A_CLIENT[function]:
+        return {}
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler, HTTPHandler
+
+    if function != "acompletion":
+        return {"client": HTTPHandler(client=litellm.client_session)}
+    handler = AsyncHTTPHandler()
+    handler.client = litellm.aclient_session
+    return {"client": handler}
 
 
 _watching: list[object] = []
@@ -103,14 +147,21 @@ def _start() -> None:
 def _ended(kwargs: Any, response: Any, start: datetime, end: datetime, error: str | None) -> None:
     usage = getattr(response, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None)
-    cost = kwargs.get("response_cost")
+    prompt, completion, cached = (
+        finite_count(stated, MOST_TOKENS) or 0
+        for stated in (
+            getattr(usage, "prompt_tokens", None),
+            getattr(usage, "completion_tokens", None),
+            getattr(details, "cached_tokens", None),
+        )
+    )
     call = ModelCall(
         purpose="embedding" if "embedding" in str(kwargs.get("call_type")) else "chat",
         model=str(kwargs.get("model")),
-        prompt_tokens=getattr(usage, "prompt_tokens", None) or 0,
-        completion_tokens=getattr(usage, "completion_tokens", None) or 0,
-        cached_tokens=getattr(details, "cached_tokens", None) or 0,
-        cost_usd=float(cost) if cost else None,
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        cached_tokens=cached,
+        cost_usd=finite(kwargs.get("response_cost"), 0, MOST_DOLLARS) or None,
         ms=(end - start).total_seconds() * 1000,
         error=error,
     )

@@ -7,6 +7,12 @@ from typing import Any, Protocol
 from memory_backends.storable import StorableText
 from memreplay.conversations.models import Frozen
 
+MOST_TOKENS = 10**9
+"""No prompt is that long. A larger number, or a negative one, is a fault of the provider's server."""
+
+MOST_DOLLARS = 1e6
+"""No call costs as much."""
+
 
 class PromptMessage(Frozen):
     """A message of a prompt. Its content is ``"".join(segments)``.

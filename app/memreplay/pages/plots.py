@@ -15,6 +15,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from memreplay.errors import UsageError
+from memreplay.views.text import visible_data
 
 Spec = Mapping[str, Any]
 
@@ -67,10 +68,12 @@ def require_renderer(output: str) -> None:
 
 
 def drawn(spec: Spec, title: str) -> Markup:
-    """Return the plot as inline SVG. Texts of the data are escaped by the renderer."""
+    """Return the plot as inline SVG. Texts of the data are escaped by the renderer, which aborts the process at a
+    control character.
+    """
     import vl_convert
 
-    svg = vl_convert.vegalite_to_svg({**spec, "config": _CONFIG})
+    svg = vl_convert.vegalite_to_svg({**visible_data(spec), "config": _CONFIG})
     # The plot is one picture with one name: its table, not its parts, is for those who cannot see it.
     svg = _ROLES.sub("", svg)
     width = _WIDTH.search(svg)

@@ -20,6 +20,7 @@ from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.question_row import HitRow, QuestionRow
 from memreplay.scoring.results import Results
 from memreplay.timeline.timeline import Answer, AnswerIndex, Timeline
+from memreplay.views.text import visible, visible_data
 
 PREFIXES = ("A ", "B ")
 """The prefixes of the names of backends of the first and of the second run."""
@@ -160,13 +161,10 @@ class Questions:
             {**question, "answers": [answer for _, answer in self._rows[key]]}
             for key, question in self._questions.items()
         ]
-        return {
-            "backends": self._order,
-            "controls": self._controls,
-            "lines": self._prompts.lines,
-            "prompts": self._prompts.prompts,
-            "questions": questions,
-        }
+        data = {"backends": self._order, "controls": self._controls, "questions": questions}
+        # Line numbers and roles, of which there may be millions, are ours.
+        lines = [visible(line) for line in self._prompts.lines]
+        return {**visible_data(data), "lines": lines, "prompts": self._prompts.prompts}
 
 
 def _question_of(row: QuestionRow) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 from uuid import uuid4
 
-from aiohttp import web
+from aiohttp import http_exceptions, web
 from aiohttp.typedefs import Handler, Middleware
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -37,6 +37,8 @@ MAX_SESSIONS: Final = 64
 IDLE_SECONDS: Final = 1800.0
 """A session without a request for as long is ended when room for another is needed."""
 SECONDS_TO_STOP: Final = 10.0
+TURN_SECONDS: Final = 300.0
+"""A turn that takes longer ends its session."""
 DEFAULT_SESSION: Final = "default"
 
 _SENT_BY_ANY_PAGE = frozenset({"text/plain", "application/x-www-form-urlencoded", "multipart/form-data"})
@@ -63,6 +65,7 @@ class BackendServer:
         reader: Reader,
         limits: Limits,
         clock: Callable[[], float] = monotonic,
+        turn_seconds: float = TURN_SECONDS,
     ) -> None:
         self.run_id = uuid4().hex[:12]
         self._name = name
@@ -70,6 +73,7 @@ class BackendServer:
         self._reader = reader
         self._limits = limits
         self._clock = clock
+        self._turn_seconds = turn_seconds
         self._sessions: dict[str, ServedSession] = {}
         self._used_at: dict[str, float] = {}
         self._open_lock = asyncio.Lock()
@@ -104,7 +108,17 @@ class BackendServer:
             )
         id_ = request.query.get("session", DEFAULT_SESSION)
         session = await self._session(id_)
-        reply = await session.run_turn(payload)
+        try:
+            async with asyncio.timeout(self._turn_seconds):
+                reply = await session.run_turn(payload)
+        except TimeoutError:
+            # Its memory holds a part of the turn, and no client can know which.
+            self._forget(id_)
+            await session.close("cancelled")
+            raise _error(
+                web.HTTPGatewayTimeout,
+                f"the turn took longer than {self._turn_seconds:g} s; its session has ended",
+            ) from None
         if reply.error is not None:
             return web.json_response({"error": reply.error}, status=502)
         return web.json_response({"reply": reply.text or "", "session": id_})
@@ -203,7 +217,7 @@ def _authorize(host: str, token: str | None) -> Middleware:
             if not compare_digest(given, b"Bearer " + token.encode()):
                 raise _error(web.HTTPUnauthorized, "a bearer token is needed")
         else:
-            named = _address_of(f"//{request.host}").hostname or ""
+            named = address_of(f"//{request.host}").hostname or ""
             if not is_loopback(named) and named != host:
                 raise _error(web.HTTPForbidden, "without a token, only this machine is served")
         return await handler(request)
@@ -211,7 +225,7 @@ def _authorize(host: str, token: str | None) -> Middleware:
     return middleware
 
 
-def _address_of(url: str) -> SplitResult:
+def address_of(url: str) -> SplitResult:
     """Return the parts of a URL; all empty where it cannot be read."""
     try:
         return urlsplit(url)
@@ -223,7 +237,7 @@ def _address_of(url: str) -> SplitResult:
 async def _refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse a web page of another site: a browser names it in every request that could change something."""
     origin = request.headers.get("Origin")
-    if request.method not in ("GET", "HEAD") and origin is not None and _address_of(origin).netloc != request.host:
+    if request.method not in ("GET", "HEAD") and origin is not None and address_of(origin).netloc != request.host:
         raise _error(web.HTTPForbidden, "requests from web pages of other sites are refused")
     return await handler(request)
 
@@ -256,7 +270,11 @@ async def _parse_body(request: web.Request, kind: type[Any]) -> Any:
     if request.content_type != "application/json":
         raise _error(web.HTTPUnsupportedMediaType, "expected application/json")
     try:
-        return kind.model_validate_json(await request.read())
+        raw = await request.read()
+    except (http_exceptions.BadHttpMessage, web.RequestPayloadError):
+        raise _error(web.HTTPBadRequest, "the body cannot be read: it is not packed as its headers say") from None
+    try:
+        return kind.model_validate_json(raw)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = "/".join(map(str, first["loc"])) or "body"

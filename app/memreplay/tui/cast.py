@@ -32,6 +32,9 @@ _CLOSING = "\x1b[?25h\x1b[?1049l"
 _QUIET_SECONDS = 0.05
 _MOST_WAITS = 10_000
 _WAITS_FOR_HEADING = 1_200
+_WAITS_WITHOUT_HEADING = 20
+_LONGEST_ID = 40
+"""Characters of an id beside which the heading has room for the turn."""
 
 
 class _CapturingDriver(HeadlessDriver):
@@ -110,7 +113,9 @@ async def _recorded_cast(path: Path, run_id: str, conversation_id: str, first: i
             screen.move_to(position)
             await pilot.pause()
             last_turn = source.timeline.last_turn
-            await _settled(driver, f"turn {position}/{last_turn}" if position <= last_turn else "closed")
+            heading = f"turn {position}/{last_turn}" if position <= last_turn else "closed"
+            has_room = len(conversation_id) <= _LONGEST_ID
+            await _settled(driver, heading, _WAITS_FOR_HEADING if has_room else _WAITS_WITHOUT_HEADING)
             opening = _OPENING if position == first else ""
             cast.add(opening + driver.take(), [note for note in notes if note.turn == position])
     return cast.text()
@@ -125,11 +130,11 @@ async def _replay_of(app: MemreplayApp) -> ReplayScreen:
     raise TimeoutError("the replay did not open")
 
 
-async def _settled(driver: _CapturingDriver, heading: str) -> None:
+async def _settled(driver: _CapturingDriver, heading: str, waits_for_heading: int) -> None:
     """Wait until the screen has drawn the heading, if there is room for it, and then draws nothing more."""
     seen = -1
     for waits in range(_MOST_WAITS):
-        is_drawn = waits > _WAITS_FOR_HEADING or heading in "".join(driver.written)
+        is_drawn = waits > waits_for_heading or heading in "".join(driver.written)
         if is_drawn and len(driver.written) == seen:
             return
         seen = len(driver.written)

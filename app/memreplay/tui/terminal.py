@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import select
 import signal
 import sqlite3
@@ -91,6 +92,10 @@ class TerminalApp(App[None]):
             yield SystemCommand(action.title, " · ".join(filter(None, (shown, action.details))), run)
         yield SystemCommand("Theme: change the colours, dark or light", "Remembered", self.action_change_theme)
 
+    def export_screenshot(self, *, title: str | None = None, simplify: bool = False) -> str:
+        """Return an SVG picture of the screen, which fetches nothing: Textual's asks a host for its font."""
+        return without_remote_fonts(super().export_screenshot(title=title, simplify=simplify))
+
     def _fatal_error(self) -> None:
         """Report as Textual does, but without local variables: they may hold a key or a conversation's text."""
         from traceback import format_exception
@@ -128,6 +133,14 @@ class TerminalApp(App[None]):
         """Exit without restoring the terminal, which is gone."""
         await self.close_work()
         os._exit(INTERRUPTED)
+
+
+_FONT_FACE = re.compile(r"\s*@font-face\s*\{[^{}]*\}")
+
+
+def without_remote_fonts(picture: str) -> str:
+    """Return an SVG picture without the fonts that it would fetch; the viewer's own fixed-width font is used."""
+    return _FONT_FACE.sub("", picture)
 
 
 Rebound = Mapping[str, str]

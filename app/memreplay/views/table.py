@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Literal
 
 from rich import box
@@ -129,6 +130,11 @@ def plain(text: str) -> str:
     """Return a text as Markdown on one line that makes no markup and mentions nobody."""
     escaped = _SPECIAL.sub(lambda match: f"\\{match[0]}", printable(" ".join(text.split())))
     return _MENTION.sub("@\u200b", escaped)
+
+
+def in_html(text: str) -> str:
+    """Return a text for the inside of an HTML element in Markdown, where backslashes escape nothing."""
+    return _MENTION.sub("@\u200b", escape(printable(" ".join(text.split()))))
 
 
 def as_csv(table: Table) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, groupby
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from rich.cells import cell_len, chop_cells
 
@@ -94,6 +94,18 @@ def cells(text: str) -> int:
 def visible(text: str) -> str:
     """Return the text as rows can show it: printable, with its line breaks, and with spaces for tabs."""
     return printable_lines(text).replace("\t", _TAB)
+
+
+def visible_data(value: Any) -> Any:
+    """Return plain data with every text in it as :func:`visible` shows it, keys included."""
+    match value:
+        case str():
+            return visible(value)
+        case Mapping():
+            return {visible_data(key): visible_data(each) for key, each in value.items()}
+        case list() | tuple():
+            return [visible_data(each) for each in value]
+    return value
 
 
 def one_line(text: str) -> str:

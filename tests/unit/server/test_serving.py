@@ -149,6 +149,43 @@ async def test_what_it_cannot_take_is_refused_in_a_sentence(
 
 
 @pytest.mark.parametrize("service", ["closed_book"], indirect=True)
+@pytest.mark.parametrize("packed", ["gzip", "deflate"])
+async def test_a_body_that_cannot_be_unpacked_is_refused(
+    service: Service, http: ClientSession, packed: str
+) -> None:
+    headers = {"Content-Encoding": packed, "Content-Type": "application/json"}
+    status, said = await told(http, "POST", f"{service.base}/run_turn", data=b"garbage", headers=headers)
+    assert status == 400 and "cannot be read" in said["error"]
+
+
+async def test_a_turn_that_takes_too_long_ends_its_session_and_others_are_answered(http: ClientSession) -> None:
+    class Slow(ClosedBookBackend):
+        async def observe(self, exchange: Any) -> None:
+            if "slow" in exchange.messages[0].text:
+                await asyncio.sleep(600)
+
+    server = BackendServer(
+        "slow",
+        Slow,
+        MessageReader(LiteLLMModel(), EXTRACTIVE_MODEL, None).reply,
+        Limits(5, BUDGET),
+        turn_seconds=0.5,
+    )
+    runner = web.AppRunner(server.application("127.0.0.1", None))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    _, made = await told(http, "POST", f"{base}/sessions", json={})
+    slow = asyncio.create_task(
+        told(http, "POST", f"{base}/run_turn?session={made['session']}", json=turn("User: slow\nAI: ok\n", "Hi"))
+    )
+    assert (await told(http, "POST", f"{base}/run_turn", json=turn("User: a\nAI: b\n", "Hi")))[0] == 200
+    status, said = await slow
+    assert status == 504 and "its session has ended" in said["error"]
+    assert (await told(http, "GET", f"{base}/memory_state?session={made['session']}"))[0] == 404
+    await runner.cleanup()
+
+
 async def test_no_more_sessions_are_open_than_it_has_room_for(service: Service, http: ClientSession) -> None:
     made = [await told(http, "POST", f"{service.base}/sessions") for _ in range(MAX_SESSIONS + 1)]
     assert [status for status, _ in made] == [201] * MAX_SESSIONS + [429]

@@ -6,6 +6,7 @@ import asyncio
 import re
 from abc import abstractmethod
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import ClassVar, ParamSpec, TypeVar
 
@@ -21,6 +22,10 @@ from memreplay.views.document import Selectable
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+_LONGEST_NAME = 120
+"""Characters of a picture's name; file systems allow 255 bytes."""
 
 
 class KeyBar(Footer):
@@ -69,8 +74,13 @@ class PlaceScreen(Screen[ScreenResultType]):
             return False
 
     def action_export(self) -> None:
-        """Save the screen as SVG and report the path. Characters outside ``[A-Za-z0-9_-]`` become ``-``."""
+        """Save the screen as SVG and report the path.
+
+        Characters of its name outside ``[A-Za-z0-9_-]`` become ``-``; a long name is cut.
+        """
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", self.picture_name).strip("-")
+        if len(name) > _LONGEST_NAME:
+            name = f"{name[:_LONGEST_NAME]}-{sha256(self.picture_name.encode()).hexdigest()[:8]}"
         path = Path.cwd() / f"memreplay-{name}.svg"
         try:
             path.write_text(self.app.export_screenshot(), encoding="utf-8")

@@ -88,8 +88,8 @@ class HelpScreen(Dialog[None]):
         self.query_one("#wanted", Input).focus()
 
     def action_leave(self) -> None:
-        wanted = self.query_one("#wanted", Input)
-        if wanted.has_focus:
+        wanted = self.focused
+        if isinstance(wanted, Input):
             wanted.value = ""
             self.query_one("#help", LinesView).focus()
         else:
