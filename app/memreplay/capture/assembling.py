@@ -8,7 +8,7 @@ recorded stays unknown: nothing is said of what was stored before, or of a promp
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,8 +30,10 @@ from memreplay.capture.journal import JournalReader, Note
 from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of, with_text
 from memreplay.capture.operations import BY_NAME, Item, NoteReader, Operation
 from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS
-from memreplay.conversations.messages import ChatMessage
+from memreplay.conversations.messages import ChatMessage, LeftOut
 from memreplay.conversations.models import Conversation, Session, Turn
+from memreplay.conversations.traces import Call, aligned
+from memreplay.conversations.validation_errors import Place
 from memreplay.engine.events import (
     BackendFailed,
     ConversationOpened,
@@ -200,7 +202,7 @@ class _Assembly:
         events = list(memories.events(self._placed))
         backends = tuple(memories.names)
         for mark in marks:
-            events += asked_of(mark, conversation, backends, events)
+            events += asked_of(mark, conversation, backends, events, memories.prompts)
         # A stable sort: at a turn, everything stays in the order in which it happened.
         return CapturedConversation(conversation, tuple(sorted(events, key=lambda event: event.turn)), backends)
 
@@ -242,13 +244,15 @@ class _Assembly:
         An agent reads its memory before it answers, and writes afterwards: what was read since the last write
         belongs to the user's next message.
         """
+        transcripts = self._transcripts()
         waiting: list[Operation] = []
         for operation in self._operations:
             if not operation.messages:
                 waiting.append(operation)
                 continue
             before = len(self._turns)
-            numbers = self._add_messages(operation)
+            of_model = transcripts.get(operation.session) if operation.is_of_model else None
+            numbers = self._add_messages(operation) if of_model is None else self._add_said(operation, of_model)
             asked_at = next((n for n in range(before + 1, len(self._turns) + 1) if self._role(n) == "user"), 0)
             for earlier in waiting:
                 self._placed.append(self._placed_before(earlier, before, asked_at))
@@ -258,10 +262,37 @@ class _Assembly:
         for operation in waiting:
             self._placed.append(self._placed_before(operation, len(self._turns), 0))
 
+    def _transcripts(self) -> dict[str | None, deque[ChatMessage]]:
+        """Return what was said in each session, from what the agent's model was given and replied.
+
+        Each call repeats the conversation in its own way, and some are no part of it, such as one that finds a
+        title.
+        """
+        by_session: dict[str | None, list[Call]] = defaultdict(list)
+        for operation in self._operations:
+            if operation.is_of_model:
+                by_session[operation.session].append(_call_of(operation, self._path))
+        return {
+            session: deque(message for message in aligned(calls, LeftOut()) if message.role != "other")
+            for session, calls in by_session.items()
+        }
+
+    def _add_said(self, operation: Operation, transcript: deque[ChatMessage]) -> list[int]:
+        """Add what was said up to the end of a call, if that is part of the transcript; returns the new numbers."""
+        last = operation.messages[-1]
+        if not any(_is_same(message, last) for message in transcript):
+            return []
+        numbers = []
+        while transcript:
+            message = transcript.popleft()
+            numbers.append(self._add_turn(message, operation.session, operation.at))
+            if _is_same(message, last):
+                break
+        return numbers
+
     def _placed_before(self, operation: Operation, before: int, asked_at: int) -> _Placed:
         number = asked_at if operation.kind in ("read", "get", "list") and asked_at else before
-        turns = (self._turns[number - 1].id,) if number else ()
-        return _Placed(number, operation, turns)
+        return _Placed(number, operation, self._heard(operation, number))
 
     def _role(self, number: int) -> str:
         return self._turns[number - 1].role
@@ -329,6 +360,17 @@ class _Assembly:
         return number
 
 
+def _call_of(operation: Operation, path: Path) -> Call:
+    returned = operation.messages[-1:] if operation.messages[-1].role == "assistant" else ()
+    given = operation.messages[: len(operation.messages) - len(returned)]
+    at = datetime.fromtimestamp(operation.at, UTC)
+    return Call(operation.session or "", at, f"{operation.at:020.6f}", given, returned, Place(path, operation.note))
+
+
+def _is_same(one: ChatMessage, other: ChatMessage) -> bool:
+    return one.role == other.role and normalised(one.text) == normalised(other.text)
+
+
 _WRITING = frozenset({"write", "chat", "state"})
 _LOOKS_BACK = 64
 """Turns: how far back a message is looked for that a memory was given."""
@@ -340,6 +382,8 @@ class _Memories:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self.names: dict[str, None] = {}
+        self.prompts: dict[int, str] = {}
+        """What the agent's model was given, by the turn that it replied with."""
         self._held: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
         self._sources: dict[tuple[str, str, str], tuple[str, ...]] = {}
 
@@ -349,7 +393,10 @@ class _Memories:
             yield TurnPlayed(conversation=self._conversation.id, turn=turn.number)
         read: dict[tuple[str, int], list[tuple[Operation, tuple[Hit, ...]]]] = defaultdict(list)
         for number, operation, turns in placed:
-            if operation.kind == "message" or not operation.memory:
+            if operation.kind == "message":
+                continue
+            if operation.is_of_model:
+                self.prompts[number] = operation.prompt
                 continue
             if operation.memory not in self.names:
                 self.names[operation.memory] = None

@@ -8,7 +8,7 @@ the fact then follows as for any question.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,8 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import ask_fields, score_answer
 from memreplay.engine.events import AnswerScored, Perceived, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.grading import RetrievalScore, Score
-from memreplay.llm.model import Reply
+from memreplay.llm.model import PromptMessage, Reply
+from memreplay.text import normalised
 
 AS_RECORDED = "as recorded"
 """Stands where a model's name does: the reply is the agent's own."""
@@ -75,13 +76,21 @@ def with_text(mark: Mark, conversation: Conversation) -> Mark:
 
 
 def asked_of(
-    mark: Mark, conversation: Conversation, memories: Sequence[str], events: Sequence[ReplayEvent]
+    mark: Mark,
+    conversation: Conversation,
+    memories: Sequence[str],
+    events: Sequence[ReplayEvent],
+    prompts: Mapping[int, str],
 ) -> Iterator[ReplayEvent]:
-    """Yield the mark as a question to each memory, with what it returned at that turn, and the agent's reply."""
+    """Yield the mark as a question to each memory, with what it returned at that turn, and the agent's reply.
+
+    ``prompts`` are those that the agent's model got, by the turn of its reply, where they were recorded.
+    """
     turn = max(0, min(mark.turn, len(conversation.turns)))
     reply = next((each.text for each in conversation.turns[turn:] if each.role == "assistant"), None)
     if turn and conversation.turns[turn - 1].role == "assistant":
         reply = conversation.turns[turn - 1].text
+    given = next((prompts[number] for number in range(turn, len(conversation.turns) + 1) if number in prompts), "")
     for memory in memories:
         read = [
             event
@@ -89,6 +98,9 @@ def asked_of(
             if isinstance(event, Perceived) and event.backend == memory and event.turn == turn
         ]
         hits: tuple[Hit, ...] = read[-1].hits if read else ()
+        if given:
+            shown = normalised(given)
+            hits = tuple(hit.model_copy(update={"in_prompt": normalised(hit.text) in shown}) for hit in hits)
         asked = QuestionAsked(
             conversation=conversation.id,
             turn=turn,
@@ -98,7 +110,7 @@ def asked_of(
             hits=hits,
             cut=(),
             context_tokens=sum(hit.tokens for hit in hits),
-            prompt=(),
+            prompt=(PromptMessage(role="user", segments=(given, mark.question.text)),) if given else (),
             recall_ms=read[-1].ms if read else 0.0,
         )
         yield asked

@@ -68,6 +68,11 @@ class Operation:
     error: str | None = None
     prompt: str = ""
 
+    @property
+    def is_of_model(self) -> bool:
+        """Return whether it is a call of the agent's model, and not of a memory."""
+        return self.kind == "chat" and not self.memory
+
 
 @dataclass(frozen=True)
 class Library:
@@ -182,6 +187,7 @@ class NoteReader:
         self.left_out = LeftOut()
         self._messages = MessageReader(self.left_out)
         self._path = path
+        self._spans: set[str] = set()
 
     def operations(self, notes: Iterable[Note]) -> Iterator[Operation]:
         """Yield the operations of notes, in the order of their beginning."""
@@ -194,6 +200,8 @@ class NoteReader:
                 yield self._message(note)
             case "call" | "mcp":
                 yield from self._call(note)
+            case "span":
+                yield from self._span(note)
             case "lost":
                 count = note.body.get("count")
                 number = count if isinstance(count, int) else 1
@@ -202,6 +210,17 @@ class NoteReader:
                 return
             case _:
                 self.left_out.add("note", f"of the kind {note.source} is not shown", self._place(note))
+
+    def _span(self, note: Note) -> Iterator[Operation]:
+        """Yield what a span tells; an exporter may send one again."""
+        from memreplay.capture.spans import operations_of_span
+
+        span = note.body.get("span")
+        id_ = f"{span.get('traceId')}/{span['spanId']}" if isinstance(span, dict) and span.get("spanId") else ""
+        if id_ and id_ in self._spans:
+            return
+        self._spans.add(id_)
+        yield from operations_of_span(note, self._path, self.left_out)
 
     def _place(self, note: Note) -> Place:
         return Place(self._path, note.key)

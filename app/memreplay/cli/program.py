@@ -14,6 +14,7 @@ from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.cli.replay import replay
 
 COMMANDS = {
+    "record": "Record a running agent by its OpenTelemetry spans.",
     "mark": "Say what a running agent's memory should have returned at a turn: which stage lost it?",
     "report": "Write the results of a finished run again. Asks no model.",
     "why": "Ask wrong answers again under one change at a time: what repairs them?",

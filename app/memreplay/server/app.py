@@ -82,7 +82,7 @@ class BackendServer:
         """Return the web application. With a token it serves only clients that send it, else only this machine."""
         application = web.Application(
             client_max_size=MAX_REQUEST_BYTES,
-            middlewares=[_errors_in_json, _authorize(host, token), _refuse_other_sites],
+            middlewares=[errors_in_json, authorize(host, token), refuse_other_sites],
         )
         application.add_routes(
             [
@@ -203,7 +203,7 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _authorize(host: str, token: str | None) -> Middleware:
+def authorize(host: str, token: str | None) -> Middleware:
     """Admit clients with the token. Without a token, admit requests to a loopback name or to ``host`` only.
 
     The check of the name prevents DNS rebinding: a web page in a local browser could otherwise reach the service
@@ -234,7 +234,7 @@ def address_of(url: str) -> SplitResult:
 
 
 @web.middleware
-async def _refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Refuse a web page of another site: a browser names it in every request that could change something."""
     origin = request.headers.get("Origin")
     if request.method not in ("GET", "HEAD") and origin is not None and address_of(origin).netloc != request.host:
@@ -243,7 +243,7 @@ async def _refuse_other_sites(request: web.Request, handler: Handler) -> web.Str
 
 
 @web.middleware
-async def _errors_in_json(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def errors_in_json(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Turn every error into a JSON object with one sentence."""
     try:
         return await handler(request)

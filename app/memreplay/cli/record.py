@@ -1,0 +1,105 @@
+"""``memreplay record``: record a running agent by its OpenTelemetry spans, or between it and an MCP server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from memreplay.cli.options import COMMAND_OPTIONS
+from memreplay.errors import UsageError
+from memreplay.terminal import say
+
+if TYPE_CHECKING:
+    from memreplay.capture.journal import Journal
+
+command = typer.Typer(**COMMAND_OPTIONS)
+
+_DEFAULT_PORT = 4318
+
+
+@command.command()
+def record(
+    file: Annotated[Path, typer.Argument(help="SQLite file to record into; an existing recording goes on.")],
+    agent: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND]", help="Run the agent too, with its exporter set to --otlp."),
+    ] = None,
+    otlp: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT|FILE", help="Receive OpenTelemetry spans here, or read them from a file."),
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            envvar="MEMREPLAY_OTLP_TOKEN",
+            show_default=False,
+            help="Token that exporters must send. [default: none on loopback, else one is made and shown]",
+        ),
+    ] = None,
+) -> None:
+    """Record a running agent into a file; memreplay FILE --follow shows it meanwhile."""
+    if otlp is None:
+        raise UsageError("what to record is missing: --otlp 127.0.0.1:4318, or --otlp spans.json")
+    from memreplay.capture.journal import Journal
+
+    if Path(otlp).is_file():
+        _read(Path(otlp), Journal(file))
+        return
+    raise typer.Exit(_receive(otlp, token, tuple(agent or ()), Journal(file)))
+
+
+def _read(path: Path, journal: Journal) -> None:
+    """Note the spans of a file: an OTLP request, a list of them or one a line."""
+    from memreplay.capture.spans import note_spans
+    from memreplay.conversations.json_files import open_dataset_file
+    from memreplay.conversations.validation_errors import SILENT
+
+    noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
+    if not noted:
+        raise UsageError(f"{path}: holds no spans; expected OTLP JSON with resourceSpans, or one span a line")
+    say(f"{noted:,} spans recorded; memreplay {journal.path} shows them")
+
+
+def _receive(otlp: str, given: str | None, agent: Sequence[str], journal: Journal) -> int:
+    """Receive spans until the agent ends, or until ctrl-c."""
+    from memreplay.server.app import is_loopback
+    from memreplay.server.otlp import SpanReceiver, environment_of_exporter, receive
+
+    host, port = _address(otlp)
+    token = given or (None if is_loopback(host) else secrets.token_urlsafe(24))
+    if token is not None and len(token) < _SHORTEST_TOKEN:
+        raise UsageError(f"--token: expected at least {_SHORTEST_TOKEN} characters")
+    receiver = SpanReceiver(journal)
+    variables = environment_of_exporter(host, port, token)
+    if not agent:
+        say(f"receiving spans at {variables['OTEL_EXPORTER_OTLP_ENDPOINT']}/v1/traces; ctrl+c stops it")
+        if token is not None and given is None:
+            say(f"exporters must send: authorization=Bearer {token}")
+    try:
+        return asyncio.run(receive(receiver, host, port, token, agent, {**os.environ, **variables}))
+    except KeyboardInterrupt:
+        return 0
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    finally:
+        refused = f", {receiver.refused:,} requests refused" if receiver.refused else ""
+        say(f"{receiver.received:,} spans recorded{refused}; memreplay {journal.path} shows them")
+
+
+_SHORTEST_TOKEN = 16
+
+
+def _address(otlp: str) -> tuple[str, int]:
+    """Return host and port of HOST:PORT, HOST or PORT."""
+    host, separator, port = otlp.rpartition(":")
+    if not separator:
+        host, port = ("127.0.0.1", otlp) if otlp.isdecimal() else (otlp, str(_DEFAULT_PORT))
+    if not port.isdecimal() or not 0 < int(port) < 2**16 or not host:
+        raise UsageError(f"--otlp {otlp}: expected HOST:PORT, such as 127.0.0.1:4318, or a file of spans")
+    return host.strip("[]"), int(port)

@@ -1,0 +1,238 @@
+"""An agent that exports OpenTelemetry spans: received, and read as what its memory did."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+import memreplay
+from memreplay.capture.assembling import bring_up_to_date
+from memreplay.capture.journal import Journal, JournalReader
+from memreplay.capture.marks import add_mark
+from memreplay.capture.spans import note_spans
+from memreplay.server.otlp import SpanReceiver, environment_of_exporter
+
+SAYS = ("I live in Girona.", "I got a promotion to lead engineer!", "My dog is called Bruno.", "Where do I live?")
+MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
+
+
+def attribute(name: str, value: Any) -> dict[str, Any]:
+    return {"key": name, "value": {"stringValue": value if isinstance(value, str) else json.dumps(value)}}
+
+
+def span(number: int, name: str, trace: int = 1, **attributes: Any) -> dict[str, Any]:
+    """A span as OTLP writes it in JSON; dots in names are written as double underscores."""
+    began = 1_760_000_000_000_000_000 + number * 10**9
+    return {
+        "traceId": f"{trace:032x}",
+        "spanId": f"{number:016x}",
+        "name": name,
+        "startTimeUnixNano": str(began),
+        "endTimeUnixNano": str(began + 5_000_000),
+        "attributes": [attribute(key.replace("__", "."), value) for key, value in attributes.items()],
+    }
+
+
+def request(*spans: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"spans": list(spans)}]}]}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def conversation_of_spans(system: str = "You know: {}", *, sends_history: bool = True) -> list[dict[str, Any]]:
+    """An agent that searches, answers from what it found, and writes; its memory drops the promotion."""
+    spans: list[dict[str, Any]] = []
+    history: list[dict[str, Any]] = []
+    held: list[dict[str, Any]] = []
+    common = {"gen_ai__conversation__id": "thread-1", "user__id": "ann"}
+    memory = {**common, "gen_ai__memory__store__id": "facts", "gen_ai__provider__name": "zep"}
+    for number, text in enumerate(SAYS):
+        found = [{**each, "score": 0.5} for each in held[-1:]]
+        spans.append(
+            span(
+                number * 10 + 1,
+                "search_memory",
+                **memory,
+                gen_ai__operation__name="search_memory",
+                gen_ai__memory__query__text=text,
+                gen_ai__memory__records=found,
+            )
+        )
+        known = said("system", system.format("; ".join(each["content"] for each in found)))
+        prompt = [known, *(history if sends_history else ())]
+        reply = said("assistant", f"I see, {number}.")
+        given, returned = (name.replace(".", "__") for name in MESSAGES)
+        chat = {given: [*prompt, said("user", text)], returned: [reply]}
+        spans.append(span(number * 10 + 2, "chat m", **common, gen_ai__operation__name="chat", **chat))
+        history += [said("user", text), reply]
+        if "promotion" not in text:
+            held.append({"id": str(number), "content": text})
+            spans.append(
+                span(
+                    number * 10 + 3,
+                    "create_memory",
+                    **memory,
+                    gen_ai__operation__name="create_memory",
+                    gen_ai__memory__records=held[-1:],
+                )
+            )
+    return spans
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "agent.sqlite3"
+
+
+def recorded(path: Path, *spans: dict[str, Any]) -> memreplay.RecordedRun:
+    journal = Journal(path)
+    for each in spans:
+        note_spans(journal, request(each))
+    journal.close()
+    bring_up_to_date(path)
+    return memreplay.open(path)
+
+
+def test_the_conversation_and_its_memory_are_read_from_spans(path: Path):
+    with recorded(path, *conversation_of_spans()) as run:
+        conversation = run.conversation("ann")
+        assert [turn.text for turn in conversation.turns if turn.role == "user"] == list(SAYS)
+        assert len(conversation.turns) == 8 and conversation.backends == ("zep",)
+        assert list(conversation.at(8)["zep"].points) == ["facts"]
+        (hit,) = conversation.at(7)["zep"].hits
+        assert (hit.text, hit.turns) == ("My dog is called Bruno.", ("5",))
+
+
+def test_verdicts_follow_from_spans_to_the_prompt(path: Path):
+    recorded(path, *conversation_of_spans()).close()
+    for expected, evidence in (("lead engineer", "3"), ("Girona", "1"), ("Bruno", "5")):
+        add_mark(path, "ann", 7, expected, [evidence])
+    bring_up_to_date(path)
+    with memreplay.open(path) as run:
+        assert [row.failure for row in run.questions] == ["not_written", "not_retrieved", "misread"]
+
+
+def test_what_was_returned_and_left_out_of_the_prompt_is_cut(path: Path):
+    recorded(path, *conversation_of_spans("You know nothing.", sends_history=False)).close()
+    add_mark(path, "ann", 7, "Bruno", ["5"])
+    bring_up_to_date(path)
+    with memreplay.open(path) as run:
+        assert [row.failure for row in run.questions] == ["cut"]
+
+
+def test_a_helper_call_is_no_part_of_the_conversation(path: Path):
+    title = {
+        MESSAGES[0].replace(".", "__"): [said("user", "Find a title for: I live in Girona.")],
+        MESSAGES[1].replace(".", "__"): [said("assistant", "Girona")],
+    }
+    helper = span(15, "chat m", trace=2, gen_ai__conversation__id="thread-1", user__id="ann", **title)
+    with recorded(path, *conversation_of_spans(), helper) as run:
+        assert [turn.text for turn in run.conversation("ann").turns if turn.role == "user"] == list(SAYS)
+
+
+def test_spans_without_content_are_counted_with_the_cure(path: Path):
+    empty = [
+        span(1, "search_memory", gen_ai__operation__name="search_memory", gen_ai__memory__record__count="3"),
+        span(2, "chat m", gen_ai__operation__name="chat"),
+        span(3, "GET /"),
+    ]
+    with recorded(path, *empty) as run:
+        sentences = run.settings["not_shown"]
+    cure = "without content (set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true where the agent runs)"
+    assert [cure in each for each in sentences] == [True, True, False]
+    assert "1 span that concerns no memory and says nothing is not shown" in sentences[2]
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"memory.operation": "search", "memory.query": "home?", "memory.results": [{"id": "1", "text": "Girona"}]},
+        {"gen_ai.tool.name": "search_memory", "gen_ai.tool.call.arguments": {"query": "home?"},
+         "gen_ai.tool.call.result": [{"key": "1", "value": {"content": "Girona"}}]},
+        {"openinference.span.kind": "RETRIEVER", "input.value": "home?",
+         "retrieval.documents.0.document.id": "1", "retrieval.documents.0.document.content": "Girona"},
+    ],
+    ids=["memory-semconv", "a tool", "openinference"],
+)  # fmt: skip
+def test_other_vocabularies_are_read(path: Path, attributes: dict[str, Any]):
+    written = {key.replace(".", "__"): value for key, value in attributes.items()}
+    with recorded(path, span(1, "recall", **written)) as run:
+        conversation = run.conversation("agent")
+        (memory,) = conversation.at(1).values()
+        assert [(hit.id, hit.text) for hit in memory.hits or ()] == [("1", "Girona")]
+        assert "home?" in conversation.turns[0].text
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        {"name": 5, "attributes": "none"},
+        {"attributes": [{"key": "gen_ai.operation.name"}, {"value": 1}, 7]},
+        {"startTimeUnixNano": "nan", "attributes": [attribute("gen_ai.operation.name", "search_memory")]},
+        {"endTimeUnixNano": "1e999", "status": "bad", "traceId": {"a": []}, "attributes": []},
+        "no span",
+        ["no", "span"],
+    ],
+)
+def test_a_malformed_span_costs_only_itself(path: Path, hostile: Any):
+    journal = Journal(path)
+    note_spans(journal, request(hostile))
+    journal.close()
+    with recorded(path, *conversation_of_spans()) as run:
+        assert len(run.conversation("ann").turns) == 8
+
+
+async def test_the_receiver_takes_json_and_protobuf(path: Path):
+    journal = Journal(path)
+    receiver = SpanReceiver(journal)
+    spans = conversation_of_spans()
+    from google.protobuf.json_format import ParseDict
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    async with TestClient(TestServer(receiver.application("127.0.0.1", None))) as client:
+        first = await client.post("/v1/traces", json=request(*spans[:4]))
+        assert (first.status, await first.json()) == (200, {})
+        body = ParseDict(request(*spans[4:]), ExportTraceServiceRequest()).SerializeToString()
+        for _ in range(2):  # an exporter sends again what was not acknowledged
+            packed = {"Content-Type": "application/x-protobuf", "Content-Encoding": "gzip"}
+            second = await client.post("/v1/traces", data=gzip.compress(body), headers=packed)
+            assert second.status == 200
+        broken = await client.post("/v1/traces", data=b"\xff", headers={"Content-Type": "application/x-protobuf"})
+        assert broken.status == 400 and "error" in await broken.json()
+        foreign = await client.post("/v1/traces", json={}, headers={"Origin": "http://example.com"})
+        assert foreign.status == 403
+    journal.close()
+    assert receiver.refused == 1
+    bring_up_to_date(path)
+    with memreplay.open(path) as run:
+        assert len(run.conversation("ann").turns) == 8
+
+
+async def test_a_token_is_asked_for(path: Path):
+    receiver = SpanReceiver(Journal(path))
+    async with TestClient(TestServer(receiver.application("0.0.0.0", "t" * 16))) as client:
+        assert (await client.post("/v1/traces", json={})).status == 401
+        given = {"Authorization": f"Bearer {'t' * 16}"}
+        assert (await client.post("/v1/traces", json={}, headers=given)).status == 200
+    assert environment_of_exporter("127.0.0.1", 4318, "t" * 16)["OTEL_EXPORTER_OTLP_HEADERS"].endswith("t" * 16)
+
+
+async def test_a_thousand_spans_are_all_kept(path: Path):
+    receiver = SpanReceiver(Journal(path))
+    async with TestClient(TestServer(receiver.application("127.0.0.1", None))) as client:
+        began = time.perf_counter()
+        for batch in range(10):
+            spans = [span(batch * 100 + number, "search_memory") for number in range(100)]
+            assert (await client.post("/v1/traces", json=request(*spans))).status == 200
+        assert time.perf_counter() - began < 10
+    reader = JournalReader(path)
+    assert receiver.received == len(reader.after()) == 1000
+    reader.close()
