@@ -240,6 +240,22 @@ def _cut_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row
     ]
 
 
+def _only_hybrid(question: dict[str, Any], rows: dict[str, Row]) -> bool:
+    lost = _lost(rows.get("rag"), "not_retrieved") and _lost(rows.get("full_context"), "cut")
+    return lost and _is_right(rows.get("hybrid"))
+
+
+def _only_hybrid_notes(timeline: Timeline, question: dict[str, Any], rows: dict[str, Row]) -> list[Bookmark]:
+    return [
+        Bookmark(mark="1-said", turn=_first(timeline, question), note=f"Asked at the end: {question['question']}"),
+        Bookmark(
+            mark="2-asked",
+            turn=timeline.last_turn,
+            note="hybrid is right; rag did not find the turn, and full_context has cut it. r shows all answers",
+        ),
+    ]
+
+
 def _corrected(question: dict[str, Any], rows: dict[str, Row]) -> bool:
     rag = rows.get("rag")
     if rag is None or rag["outcome"] != "wrong" or not _is_right(rows.get("hybrid")):
@@ -298,6 +314,14 @@ STORIES = (
         windows,
         _cut,
         _cut_notes,
+    ),
+    Story(
+        "three-memories",
+        ("--backend", "hybrid", "--backend", "rag", "--backend", "full_context"),
+        ((3, 500), (5, 800), (5, 1000)),
+        windows,
+        _only_hybrid,
+        _only_hybrid_notes,
     ),
 )
 

@@ -11,6 +11,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,17 +41,14 @@ MAX_WORKERS = 8
 
 
 class MiniLMEmbedder(TextEmbedder):
-    """all-MiniLM-L6-v2 with int8 weights, on the processor. Loaded at the first text; safe to share by threads.
+    """all-MiniLM-L6-v2 with int8 weights, on the processor. Loaded once a process, at the first text; safe to share
+    by threads.
 
     A vector is the mean over the text's tokens, of unit length. Empty text has a vector too.
     """
 
     name = "minilm-l6-v2-int8"
     dimension = 384
-
-    def __init__(self) -> None:
-        self._loading = threading.Lock()
-        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
 
     def embed(self, texts: Sequence[str]) -> Vector:
         """Vectors of shape ``(len(texts), 384)``. Raises :class:`BackendError` where the model cannot be loaded."""
@@ -59,7 +57,8 @@ class MiniLMEmbedder(TextEmbedder):
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         if not texts:
             return vectors
-        tokenizer, session = self._load()
+        with _LOADING:
+            tokenizer, session = _loaded(TOKENIZER_PATH)
         encodings = tokenizer.encode_batch(list(texts))
 
         def fill(places: list[int]) -> None:
@@ -72,12 +71,6 @@ class MiniLMEmbedder(TextEmbedder):
             with ThreadPoolExecutor(min(MAX_WORKERS, os.cpu_count() or 1)) as workers:
                 deque(workers.map(fill, batches), maxlen=0)
         return vectors
-
-    def _load(self) -> tuple[Tokenizer, InferenceSession]:
-        with self._loading:
-            if self._loaded is None:
-                self._loaded = (_load_tokenizer(), _load_model())
-            return self._loaded
 
 
 class CachedEmbedder(TextEmbedder):
@@ -202,12 +195,20 @@ def _mean_vectors(session: InferenceSession, encodings: Sequence[Encoding]) -> V
     return unit
 
 
-def _load_tokenizer() -> Tokenizer:
+_LOADING = threading.Lock()
+
+
+@cache
+def _loaded(tokenizer_path: Path) -> tuple[Tokenizer, InferenceSession]:
+    return _load_tokenizer(tokenizer_path), _load_model()
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
     from tokenizers import Tokenizer
 
-    data = TOKENIZER_PATH.read_bytes()
+    data = path.read_bytes()
     if sha256(data).hexdigest() != TOKENIZER_SHA256:
-        raise BackendError(f"{TOKENIZER_PATH.name} of the embedder is not the file that it should be; reinstall")
+        raise BackendError(f"{path.name} of the embedder is not the file that it should be; reinstall")
     tokenizer = Tokenizer.from_buffer(data)
     tokenizer.enable_truncation(MAX_TOKENS)
     tokenizer.no_padding()

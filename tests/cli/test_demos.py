@@ -18,7 +18,7 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.reader import Recording
 from tests.conftest import REPOSITORY
 
-STORIES = ("corrected-value", "dropped-detail", "cut-context")
+STORIES = ("corrected-value", "dropped-detail", "cut-context", "three-memories")
 
 
 @pytest.fixture(scope="module")

@@ -184,10 +184,13 @@ def _is_uncertain(question: Question, answer: str, decided_by: DecidedBy) -> boo
     )
 
 
+_DATE_NOTE = re.compile(r" ?\([^()]*\b(?:19|20)\d\d\b[^()]*\)")
+
+
 def is_quotation(reply: str, source: str) -> bool:
-    """Return whether a reply consists of sentences of a source: it qualifies nothing that the source does not."""
-    held = " ".join(source.split())
-    sentences = sentences_of(reply)
+    """Return whether a reply consists of sentences of a source, but for dates in brackets: it qualifies nothing."""
+    held = " ".join(_DATE_NOTE.sub("", source).split())
+    sentences = sentences_of(_DATE_NOTE.sub("", reply))
     return bool(sentences) and all(" ".join(sentence.split()) in held for sentence in sentences)
 
 

@@ -87,6 +87,8 @@ def _outcome(question: str, expected: str, text: str) -> str:
         ("Ida came  along. The others, whom nobody knew, did not.", True),
         ("The others, whom nobody knew, did not. Ida came along.", True),
         ("Ida came along, I think.", False),
+        ("Ida came along (7 May 2023).", True),
+        ("Ida came along (I think).", False),
         ("Ida came along. I think so.", False),
         ("", False),
     ],

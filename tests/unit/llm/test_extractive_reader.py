@@ -179,6 +179,14 @@ def test_of_two_sentences_that_say_the_same_it_takes_the_later() -> None:
     assert remember("How much is the rent of the flat?", context) == "The rent of the flat is £640 a month now."
 
 
+def test_what_only_shares_its_names_with_the_history_was_not_said() -> None:
+    context = "User: Tova Lind mended the gate on Monday.\nAI: Good.\nUser: Bram paid her 40 crowns.\nAI: Noted."
+    assert remember("Why did Tova Lind sell the piano to Bram?", context) == NOT_SAID
+    assert remember("Who mended the gate?", context) == "Tova Lind mended the gate on Monday."
+    options = ("red", "a ladder", "Not answerable")
+    assert choose("Which colour is Tova Lind's bicycle?", options, context) == "2"
+
+
 def test_it_says_so_when_a_prompt_is_not_ours() -> None:
     assert "no question" in read_and_answer("Write me a poem.")
 

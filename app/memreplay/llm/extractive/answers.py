@@ -150,6 +150,8 @@ def _tells(sentence: Sentence, kind: int | None, asked: set[str]) -> bool:
 SENTENCE_WEIGHTS = (3.3, 1.4, 1.0, 1.0, 4.2, 2.4, -1.5, 1.8, -0.7, -2.3, 1.6, 1.3, 1.5)
 """In the order of :meth:`Asked._sentence_features`."""
 
+_TELLS_KIND = 5
+
 _TURNS_READ = 12
 """The turns that bear most on a question: an option is looked for in these alone."""
 
@@ -184,6 +186,29 @@ class Asked:
         others = {match[1] or match[2] for match in _ASKED_ABOUT.finditer(self.question)}
         return one.speaker in self.named if self.named else all(name in one.text for name in others)
 
+    def signs(self, place: int) -> tuple[float, float, float, float]:
+        """Return what tells an answer from what stands beside it.
+
+        The share of the question's terms in a sentence, and with those beside it; whether the sentence has the kind
+        of thing that is asked for; whether the question has names.
+        """
+        import numpy as np
+
+        context = self.context
+        beside = np.flatnonzero(abs(context.turn - context.turn[place]) <= 1)
+        names = [_terms(name, context.spanish) for name in _NAME_INSIDE.findall(self.question)]
+        return (
+            self.share_of(context.terms[place]),
+            self.share_of(frozenset().union(*(context.terms[one] for one in beside))),
+            float(self.features[place, _TELLS_KIND]),
+            float(any(name & self.terms for name in names)),
+        )
+
+    def share_of(self, terms: frozenset[str]) -> float:
+        """Return the share of the question's terms, by weight, that are among some."""
+        weight = self.context.weight
+        return fsum(map(weight, terms & self.terms)) / (fsum(map(weight, self.terms)) or 1.0)
+
     def _sentence_features(self, words: set[str]) -> Numbers:
         """Return a row a sentence: meaning of it, its turn and those beside; words; kind; speaker; keywords."""
         import numpy as np
@@ -192,8 +217,6 @@ class Asked:
         (vector,) = _embedder().embed([self.question])
         turns = context.turn_vectors @ vector
         before, after = np.roll(turns, 1) * context.follows, np.roll(turns * context.follows, -1)
-        total = fsum(map(context.weight, self.terms)) or 1.0
-        shared = [fsum(map(context.weight, terms & self.terms)) / total for terms in context.terms]
         keywords = [context.keywords.scores(self.question, reach) for reach in range(3)]
         flags = [
             (
@@ -209,7 +232,7 @@ class Asked:
             [
                 context.vectors @ vector,
                 *(values[context.turn] for values in (turns, before, after)),
-                shared,
+                [self.share_of(terms) for terms in context.terms],
                 np.array(flags, dtype=float),
                 *((scores / (scores.max() or 1.0))[context.turn] for scores in keywords),
             ]
@@ -226,8 +249,8 @@ def _is_short_for(name: str, words: set[str]) -> bool:
 OPTION_WEIGHTS = (2.0, 2.1, 1.7, 1.8, 0.12, 0.4)
 """In the order of :func:`option_features`."""
 
-_WORDS_COUNT, _LEAST_LEAD = 3.0, 2.4
-"""An option is taken that has enough of its words in one turn, or is enough ahead of the next: both together."""
+_SURE_WEIGHTS, _LEAST_SURE = (1.2, 0.48, 1.1, -0.55, 0.3, -1.36), 0.5
+"""An option's words in one turn, how far it is ahead of the next, and :meth:`Asked.signs` of what holds it."""
 
 _LITERAL = 0.9
 _ALREADY_ASKED = 0.2
@@ -251,7 +274,8 @@ def answer_choice(text: str, question: str, options: Sequence[str]) -> str:
     lead = scores[best] - scores[rest[0]] if rest else 0.0
     if nothing is None:
         return str(places[best]) if features[best, _LITERAL_BY_TURN] > 0 else given_up
-    is_sure = _WORDS_COUNT * features[best, _LITERAL_BY_TURN] + lead >= _LEAST_LEAD
+    signs = (features[best, _LITERAL_BY_TURN], lead, *asked.signs(holders[best]))
+    is_sure = np.dot(signs, _SURE_WEIGHTS) >= _LEAST_SURE
     return str(places[best]) if is_sure and asked.is_answered_by(holders[best]) else given_up
 
 
@@ -309,7 +333,10 @@ def option_features(asked: Asked, options: Sequence[str]) -> tuple[Numbers, list
     return np.array(rows), best_places
 
 
-_LEAST_BEARING = 3.0
+_TOLD_WEIGHTS = (4.6, -2.4, 1.1, -1.7)
+"""In the order of :meth:`Asked.signs`: what was never said often shares its words with sentences beside."""
+
+_LEAST_BEARING, _LEAST_TOLD = 1.5, -1.2
 _BESIDE, _AS_GOOD, _SAME = 2.0, 1.0, 0.6
 """How far behind the best sentence a second, or a later one that says the same, may be; and how alike that is."""
 
@@ -329,7 +356,8 @@ def answer_recall(text: str, question: str) -> str:
     asked = Asked(context, question)
     bearing, sentences = asked.bearing, context.sentences
     best, *others = (int(place) for place in np.argsort(-bearing, kind="stable")[:3])
-    if bearing[best] < _LEAST_BEARING or not asked.is_answered_by(best):
+    is_told = bearing[best] >= _LEAST_BEARING and np.dot(asked.signs(best), _TOLD_WEIGHTS) >= _LEAST_TOLD
+    if not (is_told and asked.is_answered_by(best)):
         return NOT_SAID
     alike = context.vectors @ context.vectors[best] >= _SAME
     later = np.flatnonzero(alike & (bearing >= bearing[best] - _AS_GOOD))
@@ -337,7 +365,7 @@ def answer_recall(text: str, question: str) -> str:
     second = [place for place in others[:1] if bearing[place] >= bearing[best] - _BESIDE and not alike[place]]
     picked = [sentences[place] for place in sorted({first, *second})]
     if asked.kind != _DATE:
-        return " ".join(one.text for one in picked)
-    reply = " ".join(one.dated for one in picked)
+        return "\n".join(one.text for one in picked)
+    reply = "\n".join(one.dated for one in picked)
     said = sentences[first].said
     return reply if not said or _WRITTEN_DATE.search(reply) else f"{reply} ({said})"
