@@ -112,7 +112,7 @@ def operations_of_span(note: Note, path: Path, left_out: LeftOut) -> Iterator[Op
         if what:
             left_out.add("chat span", _WITHOUT_CONTENT, place)
         else:
-            left_out.add("span", "that concerns no memory and says nothing is not shown", place)
+            left_out.add("span", "without a memory or a message is not shown", place)
         return
     yield from _chat(common, given, returned, place, left_out)
 

@@ -83,13 +83,12 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], journal: Journa
             say(f"exporters must send: authorization=Bearer {token}")
     try:
         return asyncio.run(receive(receiver, host, port, token, agent, {**os.environ, **variables}))
-    except KeyboardInterrupt:
-        return 0
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     finally:
         refused = f", {receiver.refused:,} requests refused" if receiver.refused else ""
-        say(f"{receiver.received:,} spans recorded{refused}; memreplay {journal.path} shows them")
+        shown = f"; memreplay {journal.path} shows them" if receiver.received else ""
+        say(f"{receiver.received:,} spans recorded{refused}{shown}")
 
 
 _SHORTEST_TOKEN = 16

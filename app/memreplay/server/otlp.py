@@ -6,6 +6,7 @@ Every span is a note in the journal of a recording before the exporter gets its 
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from aiohttp import web
 from memreplay.capture.journal import Journal
 from memreplay.capture.spans import note_spans
 from memreplay.server.app import authorize, errors_in_json, refuse_other_sites
+from memreplay.signals import requests_to_end, signal_handlers
 
 MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 """The largest request, unpacked; an exporter sends 512 spans at once."""
@@ -92,14 +94,30 @@ async def receive(
     Raises:
         OSError: the address is in use.
     """
-    runner = web.AppRunner(receiver.application(host, token), shutdown_timeout=SECONDS_TO_STOP)
+    runner = web.AppRunner(receiver.application(host, token), access_log=None, shutdown_timeout=SECONDS_TO_STOP)
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def end() -> None:
+        loop.call_soon_threadsafe(stop.set)
+
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()
-        if not command:
-            await asyncio.Event().wait()
-            return 0
-        process = await asyncio.create_subprocess_exec(*command, env=environment)
-        return await process.wait()
+        with signal_handlers(dict.fromkeys([signal.SIGINT, *requests_to_end()], end)):
+            return await _until_it_ends(command, environment, stop)
     finally:
         await runner.cleanup()
+
+
+async def _until_it_ends(command: Sequence[str], environment: Mapping[str, str], stop: asyncio.Event) -> int:
+    """Run a command until it ends or is told to; without one, wait for the signal to stop."""
+    stopped = asyncio.create_task(stop.wait())
+    if not command:
+        await stopped
+        return 0
+    process = await asyncio.create_subprocess_exec(*command, env=environment)
+    ended = asyncio.create_task(process.wait())
+    await asyncio.wait([stopped, ended], return_when=asyncio.FIRST_COMPLETED)
+    if not ended.done():
+        process.terminate()
+    return await ended

@@ -1,0 +1,86 @@
+"""``memreplay record`` and ``memreplay mark``: an agent recorded from outside, and what its memory lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import RunCli
+from tests.stubs.agents import converse, recorded_notebook
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """The recording of an agent whose memory dropped a promotion."""
+    path = tmp_path / "agent.sqlite3"
+    converse(recorded_notebook(path), marked=True)
+    return path
+
+
+def test_a_mark_says_which_stage_lost_the_fact(run_cli: RunCli, agent: Path) -> None:
+    marked = run_cli("mark", agent, "--turn", 11, "--expected", "lead engineer", "--evidence", 3)
+    assert marked.code == 0
+    assert marked.out == "notebook: not written: What was stored of turn 3 leaves the answer out.\n"
+    shown = run_cli("recordings", "show", agent)
+    assert "conversation ann: 12 turns, 1 questions, 1 answers" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--turn", 40, "--evidence", 3), "--turn 40: ann has 12 turns"),
+        (("--turn", 11, "--evidence", "D1:3"), "--evidence D1:3: ann has no such turn"),
+        (("--turn", 11, "--evidence", 3, "--conversation", "bob"), "has no conversation bob"),
+    ],
+)
+def test_a_mark_that_names_nothing_is_refused(
+    run_cli: RunCli, agent: Path, options: tuple[object, ...], problem: str
+) -> None:
+    refused = run_cli("mark", agent, "--expected", "lead engineer", *options)
+    assert refused.code == 2 and problem in refused.err
+
+
+def test_the_recording_of_a_run_takes_no_marks(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "run.sqlite3"
+    assert run_cli("--batch", "--dataset", "identity-01", "--backend", "rag", "--recording", path).code == 0
+    refused = run_cli("mark", path, "--turn", 1, "--expected", "x", "--evidence", 1)
+    assert refused.code == 2 and "not a recording of a running agent" in refused.err
+
+
+def test_a_file_of_spans_becomes_a_recording(run_cli: RunCli, tmp_path: Path) -> None:
+    attributes = {
+        "gen_ai.operation.name": "search_memory",
+        "gen_ai.memory.query.text": "home?",
+        "gen_ai.memory.records": json.dumps([{"id": "1", "content": "lives in Girona"}]),
+    }
+    listed = [{"key": name, "value": {"stringValue": value}} for name, value in attributes.items()]
+    span = {"traceId": "1", "spanId": "2", "startTimeUnixNano": "1760000000000000000", "attributes": listed}
+    spans, recording = tmp_path / "spans.json", tmp_path / "agent.sqlite3"
+    spans.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    assert run_cli("record", recording, "--otlp", spans).code == 0
+    assert "conversation agent: 1 turns" in run_cli("recordings", "show", recording).out
+
+
+def test_an_agent_is_run_with_its_exporter_set(run_cli: RunCli, tmp_path: Path) -> None:
+    recording, seen = tmp_path / "agent.sqlite3", tmp_path / "seen"
+    command = f'echo "$OTEL_EXPORTER_OTLP_ENDPOINT $OTEL_EXPORTER_OTLP_PROTOCOL" > {seen}; exit 7'
+    ran = run_cli("record", recording, "--otlp", "127.0.0.1:47318", "--", "sh", "-c", command)
+    assert ran.code == 7 and "0 spans recorded" in ran.err
+    assert seen.read_text() == "http://127.0.0.1:47318 http/protobuf\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "what to record is missing"),
+        (("--otlp", "300000"), "expected HOST:PORT"),
+        (("--otlp", "0.0.0.0:47319", "--token", "short"), "at least 16 characters"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(
+    run_cli: RunCli, tmp_path: Path, options: tuple[str, ...], problem: str
+) -> None:
+    refused = run_cli("record", tmp_path / "agent.sqlite3", *options)
+    assert refused.code == 2 and problem in refused.err
