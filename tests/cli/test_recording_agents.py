@@ -84,3 +84,27 @@ def test_what_cannot_be_recorded_is_refused(
 ) -> None:
     refused = run_cli("record", tmp_path / "agent.sqlite3", *options)
     assert refused.code == 2 and problem in refused.err
+
+
+def test_what_an_agent_lived_through_is_replayed_through_other_memories(
+    run_cli: RunCli, agent: Path, tmp_path: Path
+) -> None:
+    assert run_cli("mark", agent, "--turn", 11, "--expected", "lead engineer", "--evidence", 3).code == 0
+    refused = run_cli("why", agent)
+    assert refused.code == 2 and "memreplay datasets export" in refused.err
+    dataset, results = tmp_path / "ann.json", tmp_path / "results.json"
+    assert run_cli("datasets", "export", agent, "--output", dataset).code == 0
+    ran = run_cli(
+        "--batch",
+        "--dataset",
+        dataset,
+        "--backend",
+        "rag",
+        "--recording",
+        tmp_path / "r.sqlite3",
+        "--output",
+        results,
+    )
+    assert ran.code == 0
+    (row,) = (row for row in json.loads(results.read_text())["questions"] if row["backend"] == "rag")
+    assert (row["question"], row["expected"]) == ("What was my promotion?", "lead engineer")

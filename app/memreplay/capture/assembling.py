@@ -356,7 +356,8 @@ class _Assembly:
         if current is not None and (current.id == named if named else not silent and current.id.isdigit()):
             return current.number
         number = len(self._sessions) + 1
-        self._sessions.append(Session(number=number, id=named or str(number), date=datetime.fromtimestamp(at, UTC)))
+        date = datetime.fromtimestamp(at, UTC).replace(tzinfo=None, microsecond=0)
+        self._sessions.append(Session(number=number, id=named or str(number), date=date))
         return number
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from memreplay.cli.draft import draft
 from memreplay.cli.options import COMMAND_OPTIONS, SessionGap, UserName, log_options, setting_option
+from memreplay.cli.program import RECORDING_SUFFIX
 from memreplay.cli.reading_progress import read_conversations, show_reading_progress
 from memreplay.conversations.export import (
     as_test_conversation_text,
@@ -67,7 +68,9 @@ def datasets(
 
 @command.command("export")
 def export_dataset(
-    dataset: Annotated[str, typer.Argument(metavar="ID|PATH", help="Dataset with the conversation or the tests.")],
+    dataset: Annotated[
+        str, typer.Argument(metavar="ID|PATH", help="Dataset of a conversation or of tests; or a recording.")
+    ],
     output: Annotated[Path, typer.Option(metavar="FILE|FOLDER", help="Where to write; tests need a folder.")],
     conversation: Annotated[
         str | None, typer.Option(metavar="ID", help="Conversation to export, if the dataset holds several.")
@@ -123,10 +126,23 @@ def print_schema() -> None:
 
 def _export_conversation(spec: str, conversation_id: str | None, output: Path) -> None:
     """Write the conversation. What the format cannot hold is reported on standard error."""
-    (chosen,) = read_conversations(spec, conversation_id)
+    chosen = _recorded(Path(spec), conversation_id) if spec.endswith(RECORDING_SUFFIX) else None
+    if chosen is None:
+        (chosen,) = read_conversations(spec, conversation_id)
     write_whole(str(output), as_test_conversation_text(chosen))
     for phrase in lost_in_export(chosen):
         print(f"left out: {phrase}", file=sys.stderr)
+
+
+def _recorded(path: Path, conversation_id: str | None) -> Conversation:
+    """Return a conversation of a recording's newest run; that of a running agent has its marks as questions."""
+    from memreplay.api.recorded import open_run
+
+    with open_run(path) as run:
+        if conversation_id is None and len(run.conversations) > 1:
+            ids = ", ".join(map(printable, run.conversations[:12]))
+            raise UsageError(f"{path} holds several conversations; choose one with --conversation: {ids}")
+        return run.conversation(conversation_id or run.conversations[0]).conversation
 
 
 def _export_tests(source: TestSource, folder: Path, options: TestOptions) -> None:

@@ -20,6 +20,7 @@ from memreplay.errors import UsageError
 from memreplay.llm.secrets import without_secrets
 from memreplay.llm.tokens import context_budget, token_counter
 from memreplay.recording.branches import Branch
+from memreplay.recording.captured import CAPTURED
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.embedders import EMBEDDED
 from memreplay.runtime.memories import RunMemories
@@ -54,8 +55,13 @@ def settings_of_run(recorded: Mapping[str, Any], given: Settings, file: Path, co
 
     Raises:
         NotAllowedError: the recording asks for code, a process, an address or a provider that is not allowed.
-        UsageError: a recorded value is unusable.
+        UsageError: a recorded value is unusable, or the recording is of a running agent.
     """
+    if CAPTURED in recorded:
+        raise UsageError(
+            f"{file} is of a running agent, whose memories cannot be filled again; memreplay datasets export {file}"
+            " --output FILE makes a dataset of its conversation, for other memories"
+        )
     known = _values(recorded, file)
     kept = {name: known[name] for name in _DECISIVE if name in known}
     if given.api_base is None and "api_base" in known:
