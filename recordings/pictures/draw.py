@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from time import monotonic
 
+import memreplay as memreplay_api
 from memreplay.paths import demo_recording
 from memreplay.recording.reader import Recording
 from memreplay.tui.app import MemreplayApp
@@ -107,6 +108,39 @@ def main() -> None:
         on_bars = [("broken", "]"), ("RECORDED", "l"), *([("no bars", "down")] * 3)]
         life: Shot = ([*on_bars, ("no bars", "enter")], "stored: In which city", "lifetime", (140, 30))
         asyncio.run(draw(bug, [fork, life]))
+        draw_agent(Path(folder) / "agent.sqlite3")
+
+
+class Notebook:
+    """The memory of the agent in the README: it drops promotions."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, str] = {}
+
+    def add(self, messages: list[dict[str, str]], user_id: str) -> list[dict[str, str]]:
+        kept = [message["content"] for message in messages if "promotion to" not in message["content"]]
+        numbered = {str(len(self.pages) + number): text for number, text in enumerate(kept, start=1)}
+        self.pages |= numbered
+        return [{"id": id_, "memory": text} for id_, text in numbered.items()]
+
+    def search(self, query: str, user_id: str) -> list[dict[str, object]]:
+        asked = set(query.lower().split())
+        scored = [(len(asked & set(text.lower().split())) / len(asked), id_) for id_, text in self.pages.items()]
+        return [{"id": id_, "memory": self.pages[id_], "score": score} for score, id_ in sorted(scored, reverse=True)[:2]]
+
+
+def draw_agent(recording: Path) -> None:
+    memory = memreplay_api.record(Notebook(), recording, writes=["add"], reads=["search"])
+    says = ("I live in Girona.", "I got a promotion to lead engineer!", "My dog is called Bruno.", "What was my promotion?")
+    for text in says:
+        with memreplay_api.turn("tuesday", "user", text):
+            found = memory.search(text, user_id="ann")
+        reply = f"I remember: {found[0]['memory']}" if found else "Nice to meet you."
+        with memreplay_api.turn("tuesday", "assistant", reply):
+            memory.add([{"role": "user", "content": text}], user_id="ann")
+    asked = [("RECORDED", "G"), ("turn 8/8", "comma"), ("turn 7/8", "a"), *(("memory have returned", key) for key in "lead")]
+    marked = [*asked, ("lead", "enter")]
+    asyncio.run(draw(recording, [(marked, "never written", "agent", (140, 22))]))
 
 
 if __name__ == "__main__":

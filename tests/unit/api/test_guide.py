@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
+import memreplay
 from memreplay.settings import read_settings
 from tests.conftest import REPOSITORY
 
 GUIDE = (REPOSITORY / "app" / "README.md").read_text(encoding="utf-8")
-RUN, LOOK, COROUTINES, TESTS = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+RUN, LOOK, RECORD, COROUTINES, TESTS = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 (PROJECT,) = re.findall(r"^```toml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 
 
@@ -28,10 +29,12 @@ def test_the_code_of_the_guide_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(RUN + LOOK + COROUTINES, names)
+    exec(RUN + LOOK + RECORD + COROUTINES, names)
     names["run"].close()
     assert "full_context 5/5" in capsys.readouterr().out
     assert asyncio.run(names["compare"]()) == 1.0
+    with memreplay.open("agent.sqlite3") as recorded:
+        assert len(recorded.conversation("ann").turns) == 6
     (tmp_path / "pyproject.toml").write_text(PROJECT)
     assert (read_settings().top_k, read_settings().backend) == (5, ("hybrid", "rag"))
 
