@@ -56,6 +56,10 @@ class RecordingError(MemreplayError):
     """A recording that cannot be opened or written: a newer version, another kind of file, in use, a full disk."""
 
 
+class RecordingInUseError(RecordingError):
+    """Another process records into the file."""
+
+
 class DamagedEventError(RecordingError):
     """An event cannot be used. The message lacks the file's name, which the reader adds."""
 

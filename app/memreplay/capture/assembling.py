@@ -8,6 +8,7 @@ recorded stays unknown: nothing is said of what was stored before, or of a promp
 
 from __future__ import annotations
 
+import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,6 +44,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
+from memreplay.errors import RecordingInUseError
 from memreplay.recording.captured import CAPTURED, captured_until, replace_captured_run
 from memreplay.text import normalised
 
@@ -77,22 +79,36 @@ def bring_up_to_date(path: Path) -> tuple[str, ...]:
     """
     if not has_news(path):
         return ()
+    with _one_at_a_time:
+        return _made_anew(path) if has_news(path) else ()
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _made_anew(path: Path) -> tuple[str, ...]:
     reader = JournalReader(path)
     try:
         notes = reader.after()
     finally:
         reader.close()
     capture = captured(notes, path)
-    replace_captured_run(
-        path,
-        notes[-1].key,
-        [(each.conversation, each.events) for each in capture.conversations],
-        {
-            "backend": list(dict.fromkeys(name for each in capture.conversations for name in each.backends)),
-            "model": [AS_RECORDED],
-            "not_shown": list(capture.warnings),
-        },
-    )
+    try:
+        replace_captured_run(
+            path,
+            notes[-1].key,
+            [(each.conversation, each.events) for each in capture.conversations],
+            {
+                "backend": list(dict.fromkeys(name for each in capture.conversations for name in each.backends)),
+                "model": [AS_RECORDED],
+                "not_shown": list(capture.warnings),
+            },
+        )
+    except RecordingInUseError:
+        # Another memreplay makes it anew, or one records beside it: what was made before is shown.
+        if captured_until(path) is None:
+            raise
+        return ()
     return capture.warnings
 
 

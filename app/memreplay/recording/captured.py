@@ -50,9 +50,9 @@ def replace_captured_run(
         unknown = {**settings, CAPTURED: 0}
         rows = insert_run(db, path, unknown, (), _IDENTITY) if run is None else RunRows(db, path, run.id)
         for conversation, events in conversations:
-            rows.put_conversation(conversation)
-            for first in range(0, len(events), _EVENTS_AT_ONCE):
-                rows.insert(events[first : first + _EVENTS_AT_ONCE])
+            new = rows.put_conversation(conversation, events)
+            for first in range(0, len(new), _EVENTS_AT_ONCE):
+                rows.insert(new[first : first + _EVENTS_AT_ONCE])
         rows.describe({**settings, CAPTURED: until}, sorted({each.dataset for each, _ in conversations}))
         rows.end("finished")
         leave_wal(db)

@@ -16,7 +16,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 from sqlite_utils import Database
 
 from memory_backends.private_files import OWNERS_FILE, create_private_file, make_private_folder
-from memreplay.errors import RecordingError
+from memreplay.errors import RecordingError, RecordingInUseError
 from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION, VIEWS_OF_EARLIER_FORMATS, migrations
 
 _TOKEN = re.compile(
@@ -245,7 +245,7 @@ class WriterLock:
                 raise RecordingError(
                     f"{recording}: no file can be created in {recording.parent}; --recording names another place"
                 ) from None
-            raise RecordingError(
+            raise RecordingInUseError(
                 f"{recording}: another memreplay is writing to it; wait until it ends, or name another --recording"
             ) from None
         except OSError as error:

@@ -11,6 +11,7 @@ from sqlite_utils import Database
 
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
+from memreplay.errors import DamagedEventError
 from memreplay.recording.bodies import (
     EventRow,
     Shelf,
@@ -109,6 +110,8 @@ class RecordedArchive:
 
     def _event(self, ref: int) -> ReplayEvent:
         row = self._db.conn.execute("select backend, turn, kind, body from events where key = ?", [ref]).fetchone()
+        if row is None:
+            raise DamagedEventError("an event is gone: the recording was changed meanwhile; open it again")
         return event_from_row(EventRow(self._id, *row), self._shelf)
 
     def _at(self, backend: str, turn: int) -> Sequence[ReplayEvent]:

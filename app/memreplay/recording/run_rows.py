@@ -86,19 +86,27 @@ class RunRows:
             assert isinstance(key, int)
         self._keys[conversation.id] = key
 
-    def put_conversation(self, conversation: Conversation) -> None:
-        """Insert a conversation, or replace the one of its id and delete its events."""
+    def put_conversation(self, conversation: Conversation, events: Sequence[ReplayEvent]) -> Sequence[ReplayEvent]:
+        """Insert a conversation, or replace the one of its id; returns the events that are to be inserted.
+
+        Those with which its recorded events begin stay, so that a screen that shows them goes on.
+        """
         if conversation.id not in self._keys:
             self.add_conversation(conversation)
-            return
+            return events
         key = self._keys[conversation.id]
+        recorded = self.keyed_events(conversation.id)
+        pairs = zip(recorded, events, strict=False)
+        kept = next((n for n, ((_, old), new) in enumerate(pairs) if old != new), min(len(recorded), len(events)))
         with self._atomically():
             body = to_json(intern(storable_value(conversation.model_dump(mode="json")), self._store_text))
             self._db.table("conversations").update(key, {"dataset": conversation.dataset, "body": body.decode()})
-            self._db.execute("delete from events where conversation = ?", [key])
+            gone = [(event_key,) for event_key, _ in recorded[kept:]]
+            self._db.conn.executemany("delete from events where key = ?", gone)
             self._db.execute(
                 "delete from scores where run_id = ? and conversation = ?", [self.run_id, conversation.id]
             )
+        return events[kept:]
 
     def describe(self, settings: dict[str, Any], datasets: Sequence[str]) -> None:
         """Replace the settings and datasets of the run."""
