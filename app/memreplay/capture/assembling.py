@@ -102,6 +102,7 @@ def _made_anew(path: Path) -> tuple[str, ...]:
                 "backend": list(dict.fromkeys(name for each in capture.conversations for name in each.backends)),
                 "model": [AS_RECORDED],
                 "not_shown": list(capture.warnings),
+                "redacted": any(note.source == "redacted" for note in notes),
             },
         )
     except RecordingInUseError:

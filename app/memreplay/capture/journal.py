@@ -29,7 +29,7 @@ from memreplay.errors import RecordingError
 from memreplay.llm.secrets import known_secrets
 from memreplay.recording.connection import connect, connect_read_only
 
-Source = Literal["message", "call", "span", "mcp", "mark", "lost"]
+Source = Literal["message", "call", "span", "mcp", "mark", "lost", "redacted"]
 """What a note is of: a message of the conversation, a call of a Python memory, an OpenTelemetry span, a tool call
 of an MCP server, an answer that the user expected, or notes that could not be written."""
 

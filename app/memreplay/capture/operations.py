@@ -206,7 +206,7 @@ class NoteReader:
                 count = note.body.get("count")
                 number = count if isinstance(count, int) else 1
                 self.left_out.add("call", "could not be recorded", self._place(note), number)
-            case "mark":
+            case "mark" | "redacted":
                 return
             case _:
                 self.left_out.add("note", f"of the kind {note.source} is not shown", self._place(note))

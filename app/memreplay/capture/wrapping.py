@@ -120,6 +120,7 @@ def turn(
     except Exception as error:
         _log.warning("a turn was not recorded: %s", error)
     if journal is None:
+        _log.warning("a turn was not recorded: call memreplay.record() before it, or name the recording")
         yield
         return
     id_ = f"{os.getpid()}-{next(_numbers)}"

@@ -15,6 +15,7 @@ from memreplay.cli.replay import replay
 
 COMMANDS = {
     "record": "Record a running agent by its OpenTelemetry spans.",
+    "redact": "Copy an agent's recording without names, numbers, addresses and keys.",
     "mark": "Say what a running agent's memory should have returned at a turn: which stage lost it?",
     "report": "Write the results of a finished run again. Asks no model.",
     "why": "Ask wrong answers again under one change at a time: what repairs them?",

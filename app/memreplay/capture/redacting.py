@@ -1,0 +1,184 @@
+"""Replace personal data in the recording of an agent: names, numbers, addresses of mail and the web, and keys.
+
+Equal things stay equal, so that the copy fails where the original did: a word that is written with a capital inside
+a sentence becomes the same invented name everywhere, and a number another one of as many digits. The copy is made
+of the journal alone, and says that it was redacted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from memreplay.capture.journal import Journal, JournalReader, Note
+from memreplay.errors import UsageError
+from memreplay.llm.secrets import scrubbed
+
+_NAMES: Final = (
+    *("Alba", "Boro", "Cleo", "Dara", "Enzo", "Fara", "Gil", "Hana", "Ivo", "Jara", "Kito", "Lena", "Milo", "Nora"),
+    *("Oton", "Pia", "Quim", "Rosa", "Sina", "Tomas", "Ulla", "Vito", "Wanda", "Xenia", "Yago", "Zora"),
+)
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
+_URL = re.compile(r"\b(?:https?://|www\.)\S+")
+_NUMBER = re.compile(r"\d{3,}")
+_INSIDE = re.compile(r"(?<=[a-z,;:)] )[A-Z][\w'’-]+")
+"""A word with a capital that does not begin a sentence: a name, a place, a company."""
+_WORD = re.compile(r"[A-Za-zÀ-ÿ][\w'’-]*")
+_KEPT: Final = frozenset(
+    (
+        *("I", "AI", "API", "OK", "CET", "GMT", "UTC", "URL", "PDF", "CSV", "JSON", "SQL", "HTTP"),
+        *("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February"),
+        *("March", "April", "May", "June", "July", "August", "September", "October", "November", "December"),
+    )
+)
+_OF_A_NOTE: Final = frozenset(("library", "memory", "method", "kind", "place", "ms", "turn", "role"))
+_OF_A_SPAN: Final = frozenset(
+    (
+        *("traceId", "spanId", "parentSpanId", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano"),
+        *("key", "event", "role", "type"),
+    )
+)
+"""Fields, of a note and below, that say how things hang together, and nothing of a person."""
+_OWNER: Final = frozenset(
+    (
+        *("user_id", "userId", "user", "agent_id", "agentId", "group_id", "owner", "owner_id", "conversation"),
+        *("user.id", "enduser.id", "gen_ai.user.id", "memory.user_id", "everos.user_id"),
+    )
+)
+"""Fields that say whose memory it is."""
+_ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@dataclass
+class Redaction:
+    """What each name, number and address becomes. ``names`` are replaced besides those that are found."""
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
+    _numbers: dict[str, str] = field(default_factory=dict)
+    _addresses: dict[str, str] = field(default_factory=dict)
+    _owners: dict[str, str] = field(default_factory=dict)
+
+    def learn(self, text: str) -> None:
+        """Find the names in a text."""
+        for name in _INSIDE.findall(text):
+            if name not in _KEPT and not name.isupper():
+                self._name(name)
+
+    def _name(self, name: str) -> str:
+        count = len(self._names)
+        invented = _NAMES[count % len(_NAMES)] + ("" if count < len(_NAMES) else f"{count // len(_NAMES) + 1}")
+        return self._names.setdefault(name, invented)
+
+    @property
+    def replaced(self) -> int:
+        """Return how many different things were replaced."""
+        found = (self._names, self._numbers, self._addresses, self._owners, self.names)
+        return sum(map(len, found))
+
+    def of(self, text: str) -> str:
+        """Return a text without personal data. An id says nothing of a person."""
+        if _ID.fullmatch(text):
+            return text
+        text = scrubbed(text)
+        for name in sorted(self.names, key=len, reverse=True):
+            text = text.replace(name, self.names[name])
+        text = _URL.sub(self._address("https://example.com/"), text)
+        text = _MAIL.sub(self._address("person", "@example.com"), text)
+        text = _NUMBER.sub(lambda found: self._number(found[0]), text)
+        return _WORD.sub(lambda found: self._names.get(found[0], found[0]), text)
+
+    def owner(self, name: str) -> str:
+        """Return what stands for somebody whose memory it is."""
+        return self._owners.setdefault(name, f"person-{len(self._owners) + 1}")
+
+    def _address(self, before: str, after: str = "") -> Any:
+        def replaced(found: re.Match[str]) -> str:
+            return self._addresses.setdefault(found[0], f"{before}{len(self._addresses) + 1}{after}")
+
+        return replaced
+
+    def _number(self, digits: str) -> str:
+        if digits not in self._numbers:
+            # Another number of as many digits: multiplied by a number that has no factor in common with ten.
+            most = 10 ** len(digits)
+            self._numbers[digits] = str((int(digits) * 7 + 3 * (len(self._numbers) + 1)) % most).zfill(len(digits))
+        return self._numbers[digits]
+
+
+def redacted_copy(source: Path, target: Path, names: Mapping[str, str]) -> Redaction:
+    """Write a copy of an agent's recording without personal data; returns what was replaced.
+
+    Raises:
+        RecordingError: a file cannot be read or written.
+        UsageError: the source has no journal, or the target exists.
+    """
+    if target.exists():
+        raise UsageError(f"{target}: exists already; name a new file")
+    reader = JournalReader(source)
+    try:
+        notes = reader.after()
+    finally:
+        reader.close()
+    if not notes:
+        raise UsageError(f"{source}: not a recording of a running agent; only these can be redacted")
+    redaction = Redaction(names)
+    for note in notes:
+        for text in _texts_in(note.body):
+            redaction.learn(text)
+    journal = Journal(target)
+    for note in notes:
+        journal.note(note.source, note.at, _redacted(note, redaction))
+    journal.note("redacted", notes[-1].at, {"replaced": redaction.replaced})
+    journal.close()
+    return redaction
+
+
+def _redacted(note: Note, redaction: Redaction) -> dict[str, Any]:
+    def changed(value: Any, name: str = "") -> Any:
+        match value:
+            case str() if name in _OWNER and value:
+                return redaction.owner(value)
+            case str() if name not in _OF_A_SPAN:
+                return redaction.of(value)
+            case {"key": str(attribute), "value": {"stringValue": str(text)}} if attribute in _OWNER:
+                return {"key": attribute, "value": {"stringValue": redaction.owner(text)}}
+            case dict():
+                return {key: changed(each, str(key)) for key, each in value.items()}
+            case list():
+                return [changed(each, name) for each in value]
+        return value
+
+    return {key: value if key in _OF_A_NOTE else changed(value, str(key)) for key, value in note.body.items()}
+
+
+def _texts_in(value: Any, name: str = "") -> Iterator[str]:
+    match value:
+        case str() if name not in _OF_A_SPAN:
+            yield value
+        case dict():
+            for key, each in value.items():
+                yield from _texts_in(each, str(key))
+        case list():
+            for each in value:
+                yield from _texts_in(each, name)
+        case _:
+            pass
+
+
+def named(pairs: Iterable[str]) -> dict[str, str]:
+    """Return the replacements of ``NAME=OTHER``.
+
+    Raises:
+        UsageError: one of them is not of this form.
+    """
+    found = {}
+    for pair in pairs:
+        name, separator, other = pair.partition("=")
+        if not (name and separator):
+            raise UsageError(f"--replace {pair}: expected NAME=OTHER, such as Girona=Lena")
+        found[name] = other
+    return found
