@@ -47,12 +47,15 @@ def _run() -> int | str | None:
 
 def _command() -> int | str | None:
     from memreplay.cli.program import cli
-    from memreplay.errors import EXIT_DONE, MemreplayError, exit_code_of
+    from memreplay.errors import EXIT_DONE, EXIT_STOPPED, MemreplayError, exit_code_of
 
     try:
         cli()
     except SystemExit as end:
         return end.code
+    except MemoryError:
+        _print("out of memory; what was answered is in the recording: give it more, then continue with --resume")
+        return EXIT_STOPPED
     except (MemreplayError, OSError) as error:
         code = exit_code_of(error)
         if code is None:

@@ -29,9 +29,10 @@ from memreplay.errors import RecordingError
 from memreplay.llm.secrets import known_secrets
 from memreplay.recording.connection import connect, connect_read_only
 
-Source = Literal["message", "call", "span", "mcp", "mark", "lost", "redacted"]
+Source = Literal["message", "call", "span", "mcp", "mark", "lost", "redacted", "unreadable"]
 """What a note is of: a message of the conversation, a call of a Python memory, an OpenTelemetry span, a tool call
-of an MCP server, an answer that the user expected, or notes that could not be written."""
+of an MCP server, an answer that the user expected, notes that could not be written, the sign of a redacted copy, or a damaged
+note."""
 
 MOST_BYTES: Final = 2**20
 """Bytes of one value in a note, as JSON; of a longer one only its size is kept."""
@@ -273,11 +274,7 @@ class JournalReader:
         self._has_journal = self._db.table("captured").exists()
 
     def after(self, key: int = 0, most: int | None = None) -> list[Note]:
-        """Return the notes after this one, in the order in which they were taken.
-
-        Raises:
-            RecordingError: one of them is damaged.
-        """
+        """Return the notes after this one, in the order in which they were taken."""
         if not self._has_journal:
             return []
         rows = self._db.conn.execute("select key, source, at, body from captured where key > ? order by key", [key])
@@ -300,5 +297,5 @@ def _note(key: int, source: Any, at: Any, body: Any) -> Note:
         if not isinstance(fields, dict):
             raise ValueError("not an object")
         return Note(key, source, float(at), fields)
-    except (TypeError, ValueError) as error:
-        raise RecordingError(f"damaged: note {key} of the journal: {error}") from None
+    except (TypeError, ValueError):
+        return Note(key, "unreadable", 0.0, {})

@@ -191,8 +191,18 @@ class NoteReader:
 
     def operations(self, notes: Iterable[Note]) -> Iterator[Operation]:
         """Yield the operations of notes, in the order of their beginning."""
-        found = [operation for note in notes for operation in self._operations(note)]
+        found = [operation for note in notes for operation in self._readable(note)]
         yield from sorted(found, key=lambda operation: (operation.at, operation.note))
+
+    def _readable(self, note: Note) -> list[Operation]:
+        """Return the operations of a note; none of one that cannot be read, whatever is wrong with it."""
+        try:
+            return list(self._operations(note))
+        except Exception as error:
+            self.left_out.add(
+                "note", f"cannot be read ({type(error).__name__}) and is not shown", self._place(note)
+            )
+            return []
 
     def _operations(self, note: Note) -> Iterator[Operation]:
         match note.source:
