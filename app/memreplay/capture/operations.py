@@ -199,9 +199,8 @@ class NoteReader:
         try:
             return list(self._operations(note))
         except Exception as error:
-            self.left_out.add(
-                "note", f"cannot be read ({type(error).__name__}) and is not shown", self._place(note)
-            )
+            why = f"cannot be read ({type(error).__name__}) and is not shown"
+            self.left_out.add("note", why, self._place(note))
             return []
 
     def _operations(self, note: Note) -> Iterator[Operation]:
