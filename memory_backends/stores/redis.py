@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from uuid import uuid4
 from zlib import crc32
 
 from pydantic import ValidationError
@@ -40,7 +43,13 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+PREFIXES = ("personal_state:", "shared_state:", "full_history:")
+"""How the keys of the data dictionary begin."""
+
 CONNECT_SECONDS = 3.0
+
+_PROBE_SECONDS = 60
+_NEARLY_FULL = 0.9
 
 REPLY_SECONDS = 15.0
 
@@ -100,11 +109,62 @@ class RedisConnection:
         return self._connect is not _embedded_client
 
     async def check(self) -> None:
-        """Raise :class:`StoreUnavailableError` unless the server answers and accepts our credentials."""
+        """Raise :class:`StoreUnavailableError` unless the server answers, and this user may do all that a run does.
+
+        Every command is tried on a key of its own, under a prefix of ours: access lists also name keys.
+        """
         if not self.is_shared:
             return
         attempts = min(self._attempts, ATTEMPTS_TO_REACH)
         await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
+        await self._guarded(lambda: with_retry(self._probe, _may_pass, attempts))
+
+    async def _probe(self) -> None:
+        client: Any = self.client
+        name = f"probe/{uuid4().hex}"
+        keys = [f"{prefix}{name}" for prefix in PREFIXES]
+        try:
+            for key in keys:
+                await client.set(key, "memreplay", get=True)
+                await client.append(key, " was here")
+                if await client.getrange(key, 0, -1) != b"memreplay was here":
+                    raise StoreUnavailableError(
+                        f"Redis at {self.description} does not return what was written to it"
+                    )
+                await client.expire(key, _PROBE_SECONDS)
+                async with client.pipeline() as pipeline:
+                    await pipeline.watch(key)
+                    await pipeline.get(key)
+                    pipeline.multi()
+                    pipeline.set(key, "memreplay")
+                    await pipeline.execute()
+            await client.publish(f"channel:shared_state:{name}", "memreplay")
+            await client.delete(*keys)
+        except Exception:
+            with suppress(Exception):  # what failed first is what to tell
+                await client.delete(*keys)
+            raise
+
+    async def warnings(self) -> list[str]:
+        """Return what may make this server lose data during a run; nothing where it does not say."""
+        from redis.exceptions import RedisError
+
+        if not self.is_shared:
+            return []
+        try:
+            info: Mapping[str, Any] = await respecting_cancellation(self.client.info("memory"))
+        except (RedisError, OSError):
+            return []
+        policy, most = str(info.get("maxmemory_policy", "noeviction")), int(info.get("maxmemory") or 0)
+        found = []
+        if most and policy != "noeviction":
+            found.append(
+                f"Redis at {self.description} may evict data of this run: its maxmemory-policy is {policy}"
+            )
+        used = int(info.get("used_memory") or 0)
+        if most and used > most * _NEARLY_FULL:
+            found.append(f"Redis at {self.description} uses {used:,} of {most:,} bytes (maxmemory)")
+        return found
 
     async def aclose(self) -> None:
         if "client" in self.__dict__:
@@ -164,9 +224,7 @@ def _reason(error: Exception) -> str:
     from redis.exceptions import AuthenticationError, NoPermissionError, ResponseError
 
     if isinstance(error, NoPermissionError):
-        return "says that this user lacks a permission: its access list needs " + str(error).partition("'")[
-            2
-        ].strip("'")
+        return f"says that this user lacks a permission: its access list needs {_permission(str(error))}"
     if isinstance(error, AuthenticationError) or "NOAUTH" in str(error) or "WRONGPASS" in str(error):
         return "refuses the user or password"
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -175,6 +233,17 @@ def _reason(error: Exception) -> str:
         # A server without AUTH quotes the arguments, which hold the password.
         return f"refuses: {str(error).partition(', with args')[0]}"
     return "does not answer"
+
+
+def _permission(message: str) -> str:
+    """Return what an access list needs, by the server's message."""
+    if command := re.search(r"'([^']+)' (?:sub)?command", message):
+        return f"+{command[1].lower()}"
+    if "channel" in message:
+        return "&channel:*"
+    if "key" in message:
+        return " ".join(f"~{prefix}*" for prefix in PREFIXES)
+    return f"more ({message})"
 
 
 __all__ = ["OperatingMemory", "RedisConnection"]

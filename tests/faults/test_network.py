@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from memreplay.conversations.registry import load
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
 from tests.faults.test_recordings import goodai_run
+from tests.stubs.agents import converse, recorded_notebook
 
 _ENDLESS = {"serve", "serve-backend"}
 """They wait for connections from others."""
@@ -45,6 +47,9 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
     recording, asked = tmp_path / "r.sqlite3", tmp_path / "asked.sqlite3"
     question = next(iter(load(["identity-01"]))).questions[0].id
     sound = REPOSITORY / "tests" / "broken" / "_sound" / "tide-01.json"
+    agent, spans = tmp_path / "agent.sqlite3", tmp_path / "spans.json"
+    converse(recorded_notebook(agent))
+    spans.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "search_memory"}]}]}]}))
     commands: dict[str, list[tuple[object, ...]]] = {
         "": [
             ("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", asked),
@@ -59,6 +64,9 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "export": [("export", asked, "--html", tmp_path / "x.html", "--cast", tmp_path / "x.cast")],
         "compare": [("compare", recording, recording)],
         "doctor": [("doctor",)],
+        "record": [("record", tmp_path / "spans.sqlite3", "--otlp", spans)],
+        "mark": [("mark", agent, "--turn", 11, "--expected", "lead engineer", "--evidence", 3)],
+        "redact": [("redact", agent, "--output", tmp_path / "redacted.sqlite3")],
         "validate": [("validate", sound)],
         "check-backend": [("check-backend", "full_context")],
         "recordings": [

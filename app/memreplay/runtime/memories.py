@@ -226,6 +226,8 @@ class RunMemories:
         await asyncio.to_thread(ensure_models_answer, self._settings, self._resources)
         try:
             await self._resources.redis.check()
+            for sentence in await self._resources.redis.warnings():
+                self._warn(sentence)
             await self._resources.qdrant.check()
             for agent in self._agents.values():
                 await agent.client.check()

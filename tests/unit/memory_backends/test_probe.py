@@ -1,0 +1,67 @@
+"""Before anything is paid: may this user do on the Redis server all that a run does, and does it keep its data?"""
+
+from __future__ import annotations
+
+import pytest
+from redis import Redis
+
+from memory_backends.base import StoreUnavailableError
+from memory_backends.stores.redis import RedisConnection
+from tests.stubs.valkey import started_valkey
+
+KEYS = ("~personal_state:*", "~shared_state:*", "~full_history:*")
+
+
+async def checked(port: int, user: str = "runner:secret@") -> list[str]:
+    connection = RedisConnection.to(f"redis://{user}127.0.0.1:{port}", attempts=1)
+    try:
+        await connection.check()
+        return await connection.warnings()
+    finally:
+        await connection.aclose()
+
+
+@pytest.mark.parametrize(
+    ("rules", "needed"),
+    [
+        ((*KEYS, "&*", "+@all", "-append"), r"its access list needs \+append$"),
+        ((*KEYS, "&*", "+ping"), r"its access list needs \+set$"),
+        (("~personal_state:*", "&*", "+@all"), r"its access list needs ~personal_state:\* ~shared_state:\* "),
+        ((*KEYS, "resetchannels", "+@all"), r"its access list needs &channel:\*$"),
+        ((*KEYS, "&*", "+@all", "-del"), r"its access list needs \+del$"),
+    ],
+    ids=["append", "nothing", "other keys", "channels", "delete"],
+)
+async def test_a_missing_permission_is_one_whole_sentence(rules: tuple[str, ...], needed: str):
+    with started_valkey() as server:
+        admin = Redis(port=server.port)
+        admin.execute_command("ACL", "SETUSER", "runner", "on", ">secret", *rules)
+        with pytest.raises(StoreUnavailableError, match=needed):
+            await checked(server.port)
+        admin.close()
+
+
+async def test_a_user_with_what_is_needed_passes_and_nothing_is_left():
+    with started_valkey() as server:
+        admin = Redis(port=server.port)
+        commands = "ping get set append getrange expire watch multi exec publish del info"
+        allowed = [f"+{name}" for name in commands.split()]
+        admin.execute_command("ACL", "SETUSER", "runner", "on", ">secret", *KEYS, "&channel:*", *allowed)
+        assert await checked(server.port) == []
+        assert admin.keys("*") == []
+        admin.close()
+
+
+async def test_a_policy_that_evicts_is_named():
+    with started_valkey() as server:
+        admin = Redis(port=server.port)
+        admin.config_set("maxmemory", "100mb")
+        admin.config_set("maxmemory-policy", "allkeys-lru")
+        (sentence,) = await checked(server.port, "")
+        assert "its maxmemory-policy is allkeys-lru" in sentence
+        admin.config_set("maxmemory-policy", "noeviction")
+        admin.config_set("maxmemory", "2mb")
+        used = int(admin.info("memory")["used_memory"])
+        found = await checked(server.port, "")
+        assert len(found) == (1 if used > 1.8 * 2**20 else 0)
+        admin.close()
