@@ -80,6 +80,6 @@ async def test_a_server_that_is_not_there_is_one_sentence_and_no_process(tmp_pat
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_and_never_a_command(name: str) -> None:
-    with pytest.raises(BackendError, match="the address of (the|an) MCP server") as refused:
+    with pytest.raises(BackendError, match=r"the address of (the|an) MCP server") as refused:
         check_backend_name(name)
     assert "s3cret" not in str(refused.value) and "pass@" not in str(refused.value)
