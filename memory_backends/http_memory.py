@@ -21,7 +21,7 @@ import httpx
 
 from memory_backends.adapters.library import ORDINARY_LABELS, Found, LibraryMemory
 from memory_backends.addresses import Address, parse_address
-from memory_backends.base import BackendError, ClosingStatus, Exchange, Message, Namespace, Recall
+from memory_backends.base import BackendError, ClosingStatus, Exchange, Message, Namespace, Recall, Snapshot
 from memory_backends.resources import Resources
 from memory_backends.storable import finite_score, storable, storable_value
 
@@ -202,10 +202,11 @@ class HttpMemory(LibraryMemory):
         if asked is None or self._http is None:
             return None
         reply = await self._send(asked, missing_ok=True)
-        if reply is None:
+        if reply is None and not asked.missing_ok:
             return None
+        listed = [] if reply is None else self._listed(asked, self._json(asked, reply))
         held: dict[str, Mapping[str, Any]] = {}
-        for number, item in enumerate(self._listed(asked, self._json(asked, reply))):
+        for number, item in enumerate(listed):
             at = f"{asked.found or 'reply'}[{number}]"
             id_, text = self._id_and_text(asked, item, at)
             if id_ in held:
@@ -216,6 +217,13 @@ class HttpMemory(LibraryMemory):
             self.changed(self._held, held, self._latest)
         self._held = held
         return held
+
+    async def snapshot(self) -> Snapshot:
+        """Return the items; where the service cannot list them, a snapshot that says so."""
+        held = await self.items()
+        if held is None:
+            return Snapshot(is_known=self._http is None)
+        return Snapshot(points={self.store: {self.place: held}})
 
     async def close(self, status: ClosingStatus) -> None:
         if self._http is None:

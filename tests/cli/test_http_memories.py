@@ -9,11 +9,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
+from tests.stubs.memory_service import memory_service
 
 EXAMPLES = REPOSITORY / "memory_backends" / "examples"
 
@@ -75,6 +77,22 @@ def test_a_service_is_run_beside_rag_and_its_rows_have_hits_turns_and_verdicts(
     assert all(hit["turns"] and hit["score"] for row in rows for hit in row["hits"])
     lost = {row["failure"] for row in rows if row["outcome"] == "wrong"}
     assert "not_written" not in lost, "everything is written word for word"
+
+
+@pytest.mark.parametrize("finds", [True, False])
+def test_what_a_service_holds_that_cannot_list_is_unknown(run_cli: RunCli, tmp_path: Path, finds: bool) -> None:
+    def answer(method: str, path: str, body: Any) -> tuple[int, Any] | None:
+        hits = [{"id": "a", "text": "Nothing of importance."}] if finds else []
+        return None if method == "GET" else (200, {"hits": hits})
+
+    with memory_service(answer) as service:
+        ran = run_cli(
+            "--batch", "--dataset", "identity-02", "--backend", f"http-memory:{service.url}",
+            "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "results.json",
+        )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = json.loads((tmp_path / "results.json").read_text())["questions"]
+    assert {(row["outcome"], row["failure"]) for row in rows} == {("wrong", "not_visible")}
 
 
 def test_check_backend_tests_a_service(run_cli: RunCli) -> None:
