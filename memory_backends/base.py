@@ -274,10 +274,12 @@ class Snapshot(Frozen):
 
     ``values`` maps a label to keys and their values: a text is a log, anything else a JSON state. ``points`` maps a
     label to collections, and each collection to the ids and payloads of its points. A key occurs under one label.
+    ``is_known`` is False where a memory cannot list what it holds: then nothing is said of it.
     """
 
     values: Mapping[str, Mapping[str, Any]] = {}
     points: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
+    is_known: bool = True
 
 
 class StoreInfo(Frozen):
@@ -314,7 +316,8 @@ class PanelInfo(Frozen):
 class MemoryDescription(Frozen):
     """A memory's description of itself, recorded with each conversation: a replay needs no backend class.
 
-    ``channels`` explains the names in :attr:`Hit.channels`, each in a few words.
+    ``channels`` explains the names in :attr:`Hit.channels`, each in a few words. ``is_known`` is False where
+    what the memory holds cannot be listed.
     """
 
     stores: tuple[StoreInfo, ...] = ()
@@ -324,6 +327,7 @@ class MemoryDescription(Frozen):
         PanelInfo(panel="operations", weight=3),
     )
     channels: Mapping[str, str] = {}
+    is_known: bool = True
 
     def store_of(self, key: str) -> StoreInfo:
         """Return what is known of a key or collection; nothing in particular if no prefix fits."""

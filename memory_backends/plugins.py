@@ -176,6 +176,9 @@ class PluginAdapter(MemoryBackend):
         started = perf_counter()
         try:
             held = await self.snapshot()
+            if not held.is_known:
+                self.description = self.description.model_copy(update={"is_known": False})
+                raise BackendError("it cannot list what it holds")
             self._differ.note(held, (perf_counter() - started) * 1000)
             self._provenance.note(held, self._observing)
         except Exception as error:

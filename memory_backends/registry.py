@@ -38,10 +38,13 @@ Its ``create(name, resources, evidence)`` makes a memory for a conversation. A c
 plug-in: what it writes is derived from its snapshots.
 """
 
-_FAMILIES: Mapping[str, str] = {"mcp": "memory_backends.adapters.mcp:McpMemory"}
+_FAMILIES: Mapping[str, str] = {
+    "mcp": "memory_backends.adapters.mcp:McpMemory",
+    "http-memory": "memory_backends.http_memory:HttpMemory",
+}
 """Classes of memories whose names say more than which class it is, by the first word of the name.
 
-They are made from the resources and the whole name.
+They are made from the resources and the whole name, which ``check_name(name)`` reads without connecting.
 """
 
 BACKEND_NAMES = tuple(_CLASSES)
@@ -53,8 +56,8 @@ class UnknownBackendError(BackendError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"There is no backend named {name!r}; choose from {', '.join(known_backends())}, "
-            "your own class as package.module:Class, an MCP server as mcp:COMMAND,"
-            " or an agent as http://host/run_turn or openai:URL"
+            "your own class as package.module:Class, an MCP server as mcp:COMMAND or mcp:URL,"
+            " a service as http-memory:URL, or an agent as http://host/run_turn or openai:URL"
         )
 
 
@@ -69,8 +72,12 @@ def check_backend_name(name: str) -> None:
     Raises:
         UnknownBackendError: no memory has this name.
         PluginError: the plug-in cannot be loaded.
+        BackendError: the name is one of a family, and cannot be read.
     """
-    if name in _CLASSES or _family(name):
+    if name in _CLASSES:
+        return
+    if _family(name):
+        backend_class(name).check_name(name)
         return
     if name.partition(":")[0] in _CLASSES or not is_plugin(name):
         raise UnknownBackendError(name)
@@ -130,7 +137,13 @@ def works_elsewhere(name: str) -> bool:
     return bool(getattr(backend_class(name), "works_elsewhere", False))
 
 
+def contacts_a_server(name: str) -> bool:
+    """Return whether a memory's name is the address of a server."""
+    contacts: Callable[[str], bool] | None = getattr(backend_class(name), "contacts_a_server", None)
+    return contacts is not None and contacts(name)
+
+
 def _family(name: str) -> str | None:
     """Return where the class of a family's member is; None if the name has no family."""
-    first = re.match(r"\w+(?=[\[:])", name)
+    first = re.match(r"[\w-]+(?=[\[:])", name)
     return _FAMILIES.get(first[0]) if first else None

@@ -146,12 +146,33 @@ def _effect_of_backend(name: str) -> str | None:
 
     if name in BACKEND_NAMES:
         return None
-    first, _, rest = name.partition(":")
-    if first.lower().partition("[")[0] == "mcp":
-        return f"runs the command {rest}"
+    if (effect := _effect_of_service(name)) is not None:
+        return effect
     if is_agent(name):
         return f"sends conversations and the agent's token to {AgentAddress.read(name).host}"
     return "runs its code"
+
+
+def _effect_of_service(name: str) -> str | None:
+    """Return what a memory server does, read by the adapters that start or call it; None for another name."""
+    from memory_backends import http_memory
+    from memory_backends.adapters import mcp
+    from memory_backends.base import BackendError
+
+    family = name.partition(":")[0].lower().partition("[")[0]
+    try:
+        if family == "http-memory":
+            return f"sends conversations and the memory's token to {http_memory.read_name(name)[0].netloc}"
+        if family == "mcp":
+            _, command = mcp.read_name(name)
+            if (address := mcp.address_of(command)) is not None:
+                return f"sends conversations and the memory's token to {address.netloc}"
+            return f"runs the command {command}"
+    except BackendError:
+        return (
+            f"runs the command {name.partition(':')[2]}" if family == "mcp" else "sends conversations to a server"
+        )
+    return None
 
 
 def _effect_of_model_of_texts(name: str) -> str | None:

@@ -3,6 +3,9 @@
 In COMMAND, ``{folder}`` is an empty folder of the conversation's own. The tools that add, search and list memories
 are found by name, or named: ``mcp[add=TOOL.ARGUMENT search=TOOL.ARGUMENT list=TOOL]:COMMAND``. A server without a
 tool that lists cannot show what it holds.
+
+A URL in place of the command is a server that runs already, and speaks streamable HTTP. In it, ``{session}`` is an
+id of the conversation's own.
 """
 
 from __future__ import annotations
@@ -13,14 +16,15 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TextIO, get_args
 
 from memory_backends.adapters.library import Found, LibraryMemory, library, require
+from memory_backends.addresses import Address, parse_address
 from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall
 from memory_backends.resources import Resources
 from memory_backends.storable import finite_score
@@ -36,6 +40,8 @@ _LIKELY: Mapping[Use, re.Pattern[str]] = {
 }
 _TEXTS = ("memory", "text", "content", "fact", "document", "value")
 """Fields of an item that may hold its text, in order of preference."""
+_SESSION = "{session}"
+_OWN_QUERY = re.compile(r"[\w.-]+=\{session\}")
 _LIMITS = ("limit", "top_k", "k", "n_results", "max_results")
 
 
@@ -70,7 +76,30 @@ def read_name(spelled: str) -> tuple[dict[Use, Tool], str]:
         shlex.split(match["command"])
     except ValueError as error:
         raise BackendError(f"the command of the MCP server cannot be read: {error}") from None
+    address_of(match["command"])
     return tools, match["command"]
+
+
+def address_of(command: str) -> Address | None:
+    """Return the address that takes the place of a command; None for a command. It is never run as one.
+
+    Raises:
+        BackendError: it is no valid URL, or one that could hold a secret, which would be recorded.
+    """
+    if not command.lower().lstrip().startswith(("http:", "https:")):
+        return None
+    try:
+        # Braces are no characters of a URL, so they are checked as what will stand there.
+        address = parse_address(command.replace(_SESSION, "session"), ("http", "https"))
+    except ValueError as error:
+        raise BackendError(f"the address of the MCP server is no valid URL: {error}") from None
+    query = command.partition("?")[2]
+    if address.user or address.password or "#" in command or (query and not _OWN_QUERY.fullmatch(query)):
+        raise BackendError(
+            "the address of an MCP server is recorded, so it must contain no secret: expected no user, password or"
+            f" fragment, and no query but NAME={_SESSION}; put a token into {TOKEN_VARIABLE}"
+        )
+    return address
 
 
 def tool_for(use: Use, named: Mapping[Use, Tool], listed: Sequence[Any]) -> Tool | None:
@@ -156,10 +185,15 @@ def _text(item: Any) -> str:
 
 
 CALL_SECONDS = 120.0
+TOKEN_VARIABLE = "MEMREPLAY_MEMORY_TOKEN"
+"""Sent to a server behind a URL."""
 
 
 class McpMemory(LibraryMemory):
-    """One server process a conversation. What the server's own models cost cannot be seen."""
+    """One server process a conversation, or a session with a server behind a URL.
+
+    What the server's own models cost cannot be seen.
+    """
 
     takes: tuple[str, ...] = ()
     store = "mcp"
@@ -173,16 +207,29 @@ class McpMemory(LibraryMemory):
         self._server: _Server | None = None
         self._tools: dict[Use, Tool] = {}
 
+    @staticmethod
+    def check_name(spelled: str) -> None:
+        """Read a name. Raises :class:`BackendError`."""
+        read_name(spelled)
+
+    @staticmethod
+    def contacts_a_server(spelled: str) -> bool:
+        """Return whether a name is the address of a server. Raises :class:`BackendError`."""
+        return address_of(read_name(spelled)[1]) is not None
+
     async def open(self, namespace: Namespace) -> None:
         await self.close("cancelled")
         self.forget_all()
-        self._server = _Server(self._command)
+        self._server = _Server(self._command, namespace.point_id("mcp"))
         listed = await self._server.start()
         self._tools = {use: tool for use in get_args(Use) if (tool := tool_for(use, self._named, listed))}
         if held := await self._held():
+            away = address_of(self._command)
+            what = f"{_SESSION} into its address" if away else "{folder} into its command"
+            of_its_own = "an id" if away else "an empty folder"
             raise BackendError(
-                f"the MCP server starts with {len(held)} items of before; put {{folder}} into its command, an empty"
-                " folder of each conversation's own"
+                f"the MCP server starts with {len(held)} items of before; put {what}, {of_its_own} of each"
+                " conversation's own"
             )
 
     async def add(self, exchange: Exchange) -> None:
@@ -213,10 +260,10 @@ class McpMemory(LibraryMemory):
 
 
 class _Server:
-    """The process, and the session with it, which one task opens and closes."""
+    """The process or the connection, and the session with it, which one task opens and closes."""
 
-    def __init__(self, command: str) -> None:
-        self._command = command
+    def __init__(self, command: str, session: str) -> None:
+        self._command, self._conversation = command, session
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._session: Any = None
@@ -235,17 +282,28 @@ class _Server:
     async def _serve(self, ready: asyncio.Future[Sequence[Any]]) -> None:
         mcp = await asyncio.to_thread(library, "mcp")
         try:
-            with TemporaryDirectory(prefix="memreplay-mcp-") as folder, _nowhere() as nowhere:
-                program, *arguments = (part.replace("{folder}", folder) for part in shlex.split(self._command))
-                how = mcp.StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
-                async with mcp.stdio_client(how, errlog=nowhere) as streams, mcp.ClientSession(*streams) as session:
-                    await session.initialize()
-                    self._session = session
-                    ready.set_result((await session.list_tools()).tools)
-                    await self._stop.wait()
+            async with self._streams(mcp) as streams, mcp.ClientSession(*streams[:2]) as session:
+                await session.initialize()
+                self._session = session
+                ready.set_result((await session.list_tools()).tools)
+                await self._stop.wait()
         except Exception as error:
             if not ready.done():
-                ready.set_exception(BackendError(f"the MCP server cannot be started: {_reason(error)}"))
+                verb = "started" if address_of(self._command) is None else "reached"
+                ready.set_exception(BackendError(f"the MCP server cannot be {verb}: {_reason(error)}"))
+
+    @asynccontextmanager
+    async def _streams(self, mcp: Any) -> AsyncIterator[Any]:
+        """What the client reads from and writes to: a new process, or a server behind a URL."""
+        if address_of(self._command) is not None:
+            async with _over_http(self._command.replace(_SESSION, self._conversation)) as streams:
+                yield streams
+            return
+        with TemporaryDirectory(prefix="memreplay-mcp-") as folder, _nowhere() as nowhere:
+            program, *arguments = (part.replace("{folder}", folder) for part in shlex.split(self._command))
+            how = mcp.StdioServerParameters(command=program, args=arguments, env=dict(os.environ))
+            async with mcp.stdio_client(how, errlog=nowhere) as streams:
+                yield streams
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Return the tool's result. Raises :class:`BackendError`."""
@@ -266,6 +324,16 @@ class _Server:
         if self._task is not None:
             with suppress(Exception):
                 await self._task
+
+
+def _over_http(url: str) -> Any:
+    """Return the library's client of streamable HTTP. Its name and arguments depend on the version."""
+    client = library("mcp.client.streamable_http")
+    token = os.environ.get(TOKEN_VARIABLE)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    if hasattr(client, "streamable_http_client"):
+        return client.streamable_http_client(url, http_client=client.create_mcp_http_client(headers=headers))
+    return client.streamablehttp_client(url, headers=headers)
 
 
 def _reason(error: BaseException) -> str:

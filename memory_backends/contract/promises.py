@@ -28,6 +28,7 @@ from memory_backends.contract.trial import (
     observe_all,
     play,
     turns_cut,
+    turns_quoted_in,
     turns_said_in,
 )
 
@@ -92,7 +93,7 @@ async def _claims_only_what_stands_there(subject: Subject) -> None:
         for hit in recall.hits:
             if hit.in_prompt:
                 expect(hit.text in recall.context, f"the text of hit {hit.rank} is not in the context")
-            unsaid = set(hit.turns) - turns_said_in(hit.text, TALK)
+            unsaid = set(hit.turns) - turns_quoted_in(hit.text, TALK)
             expect(not unsaid, f"hit {hit.rank} names turn {_first(unsaid)}, whose words are not in its text")
 
 

@@ -179,6 +179,11 @@ def turns_said_in(text: str, exchanges: Sequence[Exchange]) -> set[str]:
     return {message.turn_id for each in exchanges for message in each.messages if message.line in text}
 
 
+def turns_quoted_in(text: str, exchanges: Sequence[Exchange]) -> set[str]:
+    """Return ids of the turns whose words are in the text, with or without their speaker."""
+    return {message.turn_id for each in exchanges for message in each.messages if message.text in text}
+
+
 def turns_cut(recall: Recall) -> set[str]:
     """Return ids of the turns that a recall says did not fit."""
     return {turn for cut in recall.cut for turn in cut.turns}

@@ -1,4 +1,7 @@
-"""The notes of ``plain_mcp_server.py`` behind a server of the official MCP package, started in the same way."""
+"""The notes of ``plain_mcp_server.py`` behind a server of the official MCP package, started in the same way.
+
+With ``--port PORT`` it speaks streamable HTTP.
+"""
 
 from __future__ import annotations
 
@@ -29,4 +32,7 @@ if __name__ == "__main__":
     plainly = (notes.add_memory, notes.search_memories, notes.list_memories)
     for tool in (put, ask) if "tools" in sys.argv else plainly:
         server.tool()(tool)
-    server.run()
+    if "--port" in sys.argv:
+        server.run("streamable-http", port=int(sys.argv[sys.argv.index("--port") + 1]))
+    else:
+        server.run()

@@ -16,7 +16,14 @@ from memory_backends.base import (
     StoreUnavailableError,
 )
 from memory_backends.metering import ChatModel, FactExtractor, MeteredChat
-from memory_backends.registry import BACKEND_NAMES, Evidence, create_backend, settings_taken, works_elsewhere
+from memory_backends.registry import (
+    BACKEND_NAMES,
+    Evidence,
+    contacts_a_server,
+    create_backend,
+    settings_taken,
+    works_elsewhere,
+)
 from memory_backends.resources import MemoryOptionError, MemoryOptions, Resources, memory_options, system_clock
 from memory_backends.retrieval.embedding import CachedEmbedder
 from memory_backends.stores.cleanup import remove_namespace
@@ -218,8 +225,10 @@ class RunMemories:
     def refuse_unusable(self) -> None:
         """Raise UsageError for a memory that cannot be created, or not used offline; opens no connection."""
         self._create(self._settings.backend, {})
-        if self._settings.offline and self._agents:
-            raise UsageError(f"--offline uses no network, but {next(iter(self._agents))} needs one")
+        if self._settings.offline:
+            for name in self._settings.backend:
+                if is_agent(name) or contacts_a_server(name):
+                    raise UsageError(f"--offline uses no network, but {name} needs one")
 
     async def check(self) -> None:
         """Raise MissingServerOrKeyError if a store, an agent, the embedder or the reranker cannot be reached."""

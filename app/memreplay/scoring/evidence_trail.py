@@ -92,8 +92,11 @@ class Stages:
 
     @property
     def stores_out_of_sight(self) -> bool:
-        """Return whether memory returned something though no write was recorded: what it stores cannot be seen."""
-        return self.memory.is_empty and bool(self.asked.hits or self.asked.missed or self.asked.context_tokens)
+        """Return whether what memory stores cannot be seen: no write was recorded, though it returned something, or
+        could not be listed.
+        """
+        returned = self.asked.hits or self.asked.missed or self.asked.context_tokens
+        return self.memory.is_empty and bool(returned or not self.memory.is_known)
 
 
 def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:

@@ -352,6 +352,11 @@ class StoredMemory:
         )
 
     @property
+    def is_known(self) -> bool:
+        """Return whether what it holds could be listed."""
+        return self._memory.is_known
+
+    @property
     def is_empty(self) -> bool:
         """Return whether no write was ever recorded."""
         return not self.items
