@@ -15,6 +15,7 @@ from memory_backends.base import Hit, Snapshot
 from memreplay.api.outputs import check_report_outputs, write_report_files
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT
+from memreplay.capture.assembling import bring_up_to_date
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.errors import RecordingError, UsageError
 from memreplay.grading import Outcome
@@ -465,6 +466,7 @@ def open_run(path: str | Path, run: str | None = None, *, answer_key: str | Path
         RecordingError: it is not a recording, or has no such run.
     """
     key = read_answer_key(Path(answer_key)) if answer_key is not None else None
+    bring_up_to_date(Path(path))
     recording = Recording.open(Path(path))
     try:
         return RecordedRun(recording, run, key)

@@ -43,6 +43,7 @@ from memreplay.engine.events import (
     StoreOperated,
     TurnPlayed,
 )
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.captured import CAPTURED, captured_until, replace_captured_run
 from memreplay.text import normalised
 
@@ -82,7 +83,8 @@ def bring_up_to_date(path: Path) -> tuple[str, ...]:
         notes = reader.after()
     finally:
         reader.close()
-    capture = captured(notes, path)
+    with reporting_damage(path):
+        capture = captured(notes, path)
     replace_captured_run(
         path,
         notes[-1].key,
