@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from memory_backends.base import Hit, MemoryDescription
+from memory_backends.storable import finite_score
 from memory_backends.stores.trace import (
     FoundPoint,
     MemoryOperation,
@@ -496,7 +497,7 @@ class _Memories:
         change: Any = ReadChange(found=bool(operation.items), size=sum(len(item.text) for item in operation.items))
         if operation.query and all(item.score is not None for item in operation.items):
             found = tuple(
-                FoundPoint(id=item.id, rank=rank, score=item.score or 0.0)
+                FoundPoint(id=item.id, rank=rank, score=finite_score(item.score) or 0.0)
                 for rank, item in enumerate(operation.items, start=1)
             )
             stored = sum(len(held) for (memory, _), held in self._held.items() if memory == operation.memory)
