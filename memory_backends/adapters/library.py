@@ -28,6 +28,9 @@ from memory_backends.base import (
 from memory_backends.resources import Resources
 from memory_backends.retrieval.rendering import assemble, under_date
 
+MOST_CHARACTERS = 4 * 1024 * 1024
+"""Characters of all that a library returns for a question: as many as an agent may reply."""
+
 
 def require(module: str, extra: str) -> None:
     """Raise :class:`BackendError`, which says how to install it, unless a library is there. Imports nothing."""
@@ -148,8 +151,13 @@ class LibraryMemory(MemoryBackend):
     def recall_of(self, found: Iterable[Found], context_tokens: int) -> Recall:
         """Return a recall with these items as hits, best first; its context has them in the order in which they
         were said.
+
+        Raises:
+            BackendError: the library returned more than :data:`MOST_CHARACTERS`.
         """
         found = list(found)
+        if (returned := sum(len(item.text) for item in found)) > MOST_CHARACTERS:
+            raise BackendError(f"{self.store} returned {returned:,} characters, more than {MOST_CHARACTERS:,}")
         hits = [
             Hit(
                 id=item.id,

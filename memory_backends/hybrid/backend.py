@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import TypeVar
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -88,6 +89,11 @@ def _in_words(workspace: SharedWorkspaceState) -> str:
 
 LINES_COUNTED = 4096
 """Texts whose number of tokens is remembered."""
+
+LONG_TEXT = 16_384
+"""Characters of a text whose reading takes so long that it happens beside the event loop."""
+
+T = TypeVar("T")
 
 COLLECTIONS = (VERBATIM_COLLECTION, KNOWLEDGE_COLLECTION)
 
@@ -191,13 +197,17 @@ class HybridBackend(MemoryBackend):
         self._dates |= {message.turn_id: message.said_at for message in exchange.messages}
         with self.trace.caused_by("observe", parts.planner.agent_id, exchange.turn_ids):
             if self._options.keeps("verbatim"):
-                whole, *sentences = await self._vectors(exchange.text, *sentences_in(exchange))
+                read = await _beside_the_loop(exchange.text, partial(sentences_in, exchange))
+                whole, *sentences = await self._vectors(exchange.text, *read)
                 await parts.verbatim.store(exchange, whole, sentences)
             if self._resources.extractor is None:
-                await self._stage(exchange, self._heard.mark(candidates_of(exchange, self._heard.asked)))
-                self._heard.hear(exchange)
-                for decision in filter(None, map(decision_on_the_rest, exchange.messages)):
-                    self.trace.decide(decision)
+                candidates = await _beside_the_loop(exchange.text, partial(self._candidates_of, exchange))
+                await self._stage(exchange, candidates)
+                await _beside_the_loop(exchange.text, partial(self._heard.hear, exchange))
+                for message in exchange.messages:
+                    decision = await _beside_the_loop(message.text, partial(decision_on_the_rest, message))
+                    if decision is not None:
+                        self.trace.decide(decision)
         self._observed.add(parts.verbatim.id_of(exchange))
         self._latest = max(filter(None, (self._latest, exchange.said_at)), default=None)
         self._consolidating = asyncio.create_task(self._consolidate(exchange))
@@ -306,6 +316,9 @@ class HybridBackend(MemoryBackend):
                 await self._stage(exchange, candidates_from(exchange, facts, self._resources.extractor.name))
             await consolidation.consolidate(self._latest)
 
+    def _candidates_of(self, exchange: Exchange) -> Sequence[Candidate]:
+        return self._heard.mark(candidates_of(exchange, self._heard.asked))
+
     async def _stage(self, exchange: Exchange, candidates: Sequence[Candidate]) -> None:
         planner = self._parts().planner
         await planner.stage(exchange, candidates)
@@ -319,7 +332,7 @@ class HybridBackend(MemoryBackend):
         if top_k < 1:
             return Recall()
         parts = self._parts()
-        parsed = parts.verbatim.parse(question)
+        parsed = await _beside_the_loop(question, partial(parts.verbatim.parse, question))
         vector, topic = await self._vectors(parsed.text, parsed.topic)
         limits = RecallLimits.of(self._options, top_k, context_tokens, depth)
         facts: Sequence[ScoredPoint] = ()
@@ -337,7 +350,8 @@ class HybridBackend(MemoryBackend):
             turns=turns[: limits.turns],
             date_of=self._dates.get,
         )
-        return compose(results, limits, self._count_tokens)
+        longest = max((question, *(turn.message.text for turn in results.turns)), key=len)
+        return await _beside_the_loop(longest, partial(compose, results, limits, self._count_tokens))
 
     async def _vectors(self, *texts: str) -> NDArray[np.float32]:
         """Return one row a text."""
@@ -357,6 +371,11 @@ class HybridBackend(MemoryBackend):
         if self._open_parts is None:
             raise BackendError("The hybrid memory is not open")
         return self._open_parts
+
+
+async def _beside_the_loop(text: str, work: Callable[[], T]) -> T:
+    """Return the result of reading a text; of a long one in a thread, so that nobody else waits for it."""
+    return work() if len(text) < LONG_TEXT else await asyncio.to_thread(work)
 
 
 async def edit_state(memory: OperatingMemory, keys: Sequence[str], edit: KeyEdit) -> bool:

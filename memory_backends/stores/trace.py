@@ -9,7 +9,7 @@ from copy import deepcopy
 from typing import Annotated, Any, Literal, Protocol
 
 import jsonpatch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close", "by_hand"]
 
@@ -103,7 +103,7 @@ class FoundPoint(Frozen):
 
     id: str
     rank: int
-    score: float
+    score: FiniteFloat
 
 
 class SearchChange(Frozen):

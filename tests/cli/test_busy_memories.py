@@ -68,10 +68,8 @@ def test_a_signal_ends_a_run_whose_memory_is_busy_and_it_can_be_resumed(
     assert Recording.open(recording).run().status == "finished"
 
 
-@pytest.mark.parametrize("signals", [(SIGTERM, SIGTERM), (SIGINT, SIGINT)])
-def test_a_second_signal_ends_a_server_whose_memory_is_busy(
-    tmp_path: Path, busy: Path, signals: Sequence[Signals]
-) -> None:
+@pytest.mark.parametrize("signals", [(SIGTERM,), (SIGTERM, SIGTERM), (SIGINT, SIGINT)])
+def test_signals_end_a_server_whose_memory_is_busy(tmp_path: Path, busy: Path, signals: Sequence[Signals]) -> None:
     command = (sys.executable, "-m", "memreplay", "serve-backend", BUSY, "--port", "0")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY) as served:
         try:

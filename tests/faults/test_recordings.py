@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memreplay.capture.journal import Journal
 from memreplay.errors import RecordingError
 from memreplay.recording.schema import SCHEMA_VERSION
 from memreplay.tui import sources
@@ -153,6 +155,23 @@ def test_a_recording_with_flipped_bits_or_cut_short_is_a_sentence(
     end = data.draw(st.one_of(st.just(len(whole)), st.integers(0, len(whole))), label="length")
     path = _alone(tmp_path)
     path.write_bytes(whole[:end])
+    _survives(run_cli, path)
+
+
+@_FUZZED
+@given(seed=st.integers(0, 2**32))
+def test_a_journal_with_flipped_bytes_is_a_sentence(run_cli: RunCli, tmp_path: Path, seed: int) -> None:
+    path = _alone(tmp_path)
+    journal = Journal(path)
+    for number in range(40):
+        journal.note("message", 1.7e9 + number, {"role": "user", "text": f"I live in town {number}. " * 4})
+    journal.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("pragma journal_mode = delete")
+    random, whole = Random(seed), bytearray(path.read_bytes())
+    for _ in range(random.randint(1, 12)):
+        whole[random.randrange(len(whole))] = random.randrange(256)
+    path.write_bytes(whole)
     _survives(run_cli, path)
 
 

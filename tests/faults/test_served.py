@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -30,22 +31,26 @@ from memreplay.server.session import Limits
 from tests.conftest import REPOSITORY
 from tests.stubs.memory import TickingClock, WordEmbedder, count_words
 
+MOST_SECONDS_OF_OTHERS = 2.0
+"""Of a machine under load; unloaded it is less than one."""
+
 
 class Service:
     """A served memory whose clock stands still, and whose reader fails on request."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: str = "rag") -> None:
+        self.memory = memory
         self.now = 0.0
         self.resources = Resources(
             RedisConnection.embedded(), QdrantConnection.embedded(), WordEmbedder(), count_words, TickingClock()
         )
-        self.server = BackendServer("rag", self._make, self._reply, Limits(5, 1000), clock=lambda: self.now)
+        self.server = BackendServer(memory, self._make, self._reply, Limits(5, 1000), clock=lambda: self.now)
         self.base = ""
         self.port = 0
         self.gate: asyncio.Event | None = None
 
     def _make(self) -> Any:
-        return create_backend("rag", self.resources, {})
+        return create_backend(self.memory, self.resources, {})
 
     async def _reply(self, context: str, message: str) -> Reply:
         if self.gate is not None:
@@ -56,8 +61,8 @@ class Service:
 
 
 @pytest.fixture
-async def service() -> AsyncIterator[Service]:
-    service = Service()
+async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
+    service = Service(getattr(request, "param", "rag"))
     runner = web.AppRunner(service.server.application("127.0.0.1", None), access_log=None, shutdown_timeout=60)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -206,3 +211,29 @@ async def test_a_client_that_leaves_before_its_reply_logs_no_stack_trace(
     ):
         assert response.status == 200
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize("service", ["hybrid"], indirect=True)
+async def test_others_are_answered_within_a_second_while_a_very_long_turn_is_read(service: Service) -> None:
+    long = "My name is Ann Smith. " * 20_000
+    body = json.dumps({"history": f"User: {long}\nAI: Hello.\n", "message": long}).encode()
+    waits = []
+    async with ClientSession() as http:
+
+        async def run(session: str, turn: bytes) -> None:
+            url = f"{service.base}/run_turn?session={session}"
+            async with http.post(url, data=turn, headers=_JSON) as response:
+                assert response.status == 200
+
+        sessions = []
+        for _ in range(2):
+            async with http.post(f"{service.base}/sessions") as response:
+                sessions.append((await response.json())["session"])
+        one = asyncio.create_task(run(sessions[0], body))
+        while not one.done():
+            began = monotonic()
+            await run(sessions[1], _TURN)
+            waits.append(monotonic() - began)
+            await asyncio.sleep(0.01)
+        await one
+    assert len(waits) > 2 and max(waits) < MOST_SECONDS_OF_OTHERS

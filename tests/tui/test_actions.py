@@ -29,7 +29,7 @@ from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
 from memreplay.tui.screens.why import TwoWhysScreen, WhyScreen
 from memreplay.tui.widgets.lines_view import LinesView
-from tests.tui.conftest import open_app, open_replay
+from tests.tui.conftest import open_app, open_replay, until
 from tests.tui.looking import header_of
 
 SCREENS: dict[Place, type[Screen[Any]]] = {
@@ -160,3 +160,32 @@ async def test_modes_that_change_what_keys_do_are_visible(recorded: Launch) -> N
         assert "count 12" in header_of(pilot) and "by significance" in header_of(pilot)
         await pilot.press("G", "s")
         assert "count" not in header_of(pilot) and "significance" not in header_of(pilot)
+
+
+@pytest.mark.parametrize("place", SCREENS)
+async def test_no_action_reaches_a_screen_before_it_is_composed(launch: Launch, place: Place) -> None:
+    def nothing(screen: Screen[Any]) -> None:
+        Screen.__init__(screen)
+
+    async def never_composed(screen: Screen[Any]) -> bool:
+        screen._mounted_event.set()
+        return False
+
+    early = type("Early", (SCREENS[place],), {"__init__": nothing, "_pre_process": never_composed})()
+    async with open_app(launch) as pilot:
+        pilot.app.push_screen(early)
+        for action in actions_of(place):
+            assert not await pilot.app.run_action(action.call, early), action.id
+        assert pilot.app.screen is early
+        pilot.app.pop_screen()
+
+
+async def test_help_that_is_left_at_once_stays_until_it_is_there(launch: Launch) -> None:
+    async with open_app(launch) as pilot:
+        pilot.app.screen.query_one("#datasets").focus()
+        help_screen = HelpScreen()
+        pilot.app.push_screen(help_screen)
+        assert not await pilot.app.run_action("leave", help_screen)
+        await until(pilot, lambda: help_screen.is_mounted)
+        await pilot.press("escape")
+        assert not isinstance(pilot.app.screen, HelpScreen)

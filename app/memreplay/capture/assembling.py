@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from memory_backends.base import Hit, MemoryDescription
+from memory_backends.storable import finite_score
 from memory_backends.stores.trace import (
     FoundPoint,
     MemoryOperation,
@@ -45,6 +46,7 @@ from memreplay.engine.events import (
     TurnPlayed,
 )
 from memreplay.errors import RecordingInUseError
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.captured import CAPTURED, captured_until, replace_captured_run
 from memreplay.text import normalised
 
@@ -92,7 +94,8 @@ def _made_anew(path: Path) -> tuple[str, ...]:
         notes = reader.after()
     finally:
         reader.close()
-    capture = captured(notes, path)
+    with reporting_damage(path):
+        capture = captured(notes, path)
     try:
         replace_captured_run(
             path,
@@ -512,7 +515,7 @@ class _Memories:
         change: Any = ReadChange(found=bool(operation.items), size=sum(len(item.text) for item in operation.items))
         if operation.query and all(item.score is not None for item in operation.items):
             found = tuple(
-                FoundPoint(id=item.id, rank=rank, score=item.score or 0.0)
+                FoundPoint(id=item.id, rank=rank, score=finite_score(item.score) or 0.0)
                 for rank, item in enumerate(operation.items, start=1)
             )
             stored = sum(len(held) for (memory, _), held in self._held.items() if memory == operation.memory)

@@ -19,7 +19,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import orjson
 from filelock import FileLock, Timeout
@@ -27,12 +27,17 @@ from filelock import FileLock, Timeout
 from memory_backends.private_files import OWNERS_FILE, make_private_folder
 from memreplay.errors import RecordingError
 from memreplay.llm.secrets import known_secrets
+from memreplay.numbers import finite
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import connect, connect_read_only
 
 Source = Literal["message", "call", "span", "mcp", "mark", "lost", "redacted", "unreadable"]
 """What a note is of: a message of the conversation, a call of a Python memory, an OpenTelemetry span, a tool call
 of an MCP server, an answer that the user expected, notes that could not be written, the sign of a redacted copy, or
 a damaged note."""
+
+LATEST: Final = 253_402_300_799.0
+"""The end of the year 9999, in seconds since 1970: no date lies after it."""
 
 MOST_BYTES: Final = 2**20
 """Bytes of one value in a note, as JSON; of a longer one only its size is kept."""
@@ -270,22 +275,30 @@ class JournalReader:
     """Reads the notes of a recording, those after a key."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._db = connect_read_only(path)
-        self._has_journal = self._db.table("captured").exists()
+        try:
+            with reporting_damage(path):
+                self._has_journal = self._db.table("captured").exists()
+        except RecordingError:
+            self._db.close()
+            raise
 
     def after(self, key: int = 0, most: int | None = None) -> list[Note]:
         """Return the notes after this one, in the order in which they were taken."""
         if not self._has_journal:
             return []
-        rows = self._db.conn.execute("select key, source, at, body from captured where key > ? order by key", [key])
-        return [_note(*row) for row in islice(rows, most)]
+        query = "select key, source, at, body from captured where key > ? order by key"
+        with reporting_damage(self._path):
+            return [_note(*row) for row in islice(self._db.conn.execute(query, [key]), most)]
 
     @property
     def last(self) -> int:
         """Return the key of the newest note; 0 if there is none."""
         if not self._has_journal:
             return 0
-        return int(self._db.conn.execute("select coalesce(max(key), 0) from captured").fetchone()[0])
+        with reporting_damage(self._path):
+            return int(self._db.conn.execute("select coalesce(max(key), 0) from captured").fetchone()[0])
 
     def close(self) -> None:
         self._db.close()
@@ -296,6 +309,9 @@ def _note(key: int, source: Any, at: Any, body: Any) -> Note:
         fields = orjson.loads(body)
         if not isinstance(fields, dict):
             raise ValueError("not an object")
-        return Note(key, source, float(at), fields)
+        began = finite(at, 0, LATEST)
+        if source not in get_args(Source) or began is None:
+            raise ValueError("its source or its time is none")
+        return Note(key, source, began, fields)
     except (TypeError, ValueError):
         return Note(key, "unreadable", 0.0, {})

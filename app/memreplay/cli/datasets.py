@@ -131,7 +131,7 @@ def _export_conversation(spec: str, conversation_id: str | None, output: Path) -
         (chosen,) = read_conversations(spec, conversation_id)
     write_whole(str(output), as_test_conversation_text(chosen))
     for phrase in lost_in_export(chosen):
-        print(f"left out: {phrase}", file=sys.stderr)
+        print(printable(f"left out: {phrase}"), file=sys.stderr)
 
 
 def _recorded(path: Path, conversation_id: str | None) -> Conversation:
@@ -149,7 +149,7 @@ def _export_tests(source: TestSource, folder: Path, options: TestOptions) -> Non
     """Write the tests. What definitions cannot hold is reported on standard error."""
     benchmark = source.benchmark(options, None)
     save_definitions(folder, benchmark)
-    print(f"{len(benchmark.tests)} tests written; run them with --dataset {folder}", file=sys.stderr)
+    print(printable(f"{len(benchmark.tests)} tests written; run them with --dataset {folder}"), file=sys.stderr)
     for sentence in (*benchmark.notes, *_lost_in_definitions(benchmark)):
         print(printable(sentence), file=sys.stderr)
 

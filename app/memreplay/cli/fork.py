@@ -128,7 +128,7 @@ def _compare(recording: Recording, parent: RunInfo, run: RunInfo, branch: Branch
     before, after = ([AnswerRow.model_validate(row.model_dump()) for row in rows] for rows in sides)
     print("\nA is the run that it departs from, B the branch.")
     print("\n".join(comparison_text(compare_runs(before, after, parent.settings, run.settings))))
-    print(f"the branch's own results: memreplay report {recording.path} --run {run.id}", file=sys.stderr)
+    print(printable(f"the branch's own results: memreplay report {recording.path} --run {run.id}"), file=sys.stderr)
     return sides[1]
 
 

@@ -15,6 +15,7 @@ from memreplay.api.recorded import open_run
 from memreplay.batch.writers import STANDARD_OUTPUT, print_table
 from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Outputs, chosen_breakdowns
 from memreplay.errors import RecordingError, UsageError
+from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.run_rows import store_scores
@@ -70,7 +71,7 @@ def write_report(
     try:
         store_scores(path, results.run.id, results.questions)
     except RecordingError as error:
-        print(f"the scores are not stored in the recording: {error}", file=sys.stderr)
+        print(printable(f"the scores are not stored in the recording: {error}"), file=sys.stderr)
     if STANDARD_OUTPUT not in outputs:
         print_table(results, by)
     return results

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, Reply
 
@@ -61,7 +62,8 @@ class CachedModel:
     """Calls the inner model only on a cache miss.
 
     A cached reply keeps its original usage, cost and time, and is marked as reused. Errors are not cached. Of equal
-    requests at the same time, one is sent and the others wait for its reply.
+    requests at the same time, one is sent and the others wait for its reply. The embedded reader is always asked:
+    it costs nothing, and another version of it may reply otherwise.
     """
 
     def __init__(self, inner: AnswerModel, cache: ReplyCache) -> None:
@@ -70,6 +72,8 @@ class CachedModel:
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, request: AnswerRequest) -> Reply:
+        if request.model == EXTRACTIVE_MODEL:
+            return await self._inner.answer(request)
         key = request_key(request)
         lock = self._under_way.get(key) or asyncio.Lock()
         self._under_way[key] = lock

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ReplayEvent
+from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import connect_read_only, leave_wal, open_exclusively
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.run_rows import RunRows, insert_run, reporting_write_errors
@@ -23,9 +24,9 @@ _EVENTS_AT_ONCE = 256
 
 def captured_until(path: Path) -> int | None:
     """Return the last note that the captured run of a recording was made of; None if there is no such run."""
-    with closing(connect_read_only(path)) as db:
+    with closing(connect_read_only(path)) as db, reporting_damage(path):
         run = _captured_run(Recording(db, path))
-    return None if run is None else int(run.settings[CAPTURED])
+        return None if run is None else int(run.settings[CAPTURED])
 
 
 def _captured_run(recording: Recording) -> RunInfo | None:

@@ -36,7 +36,8 @@ MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 MAX_SESSIONS: Final = 64
 IDLE_SECONDS: Final = 1800.0
 """A session without a request for as long is ended when room for another is needed."""
-SECONDS_TO_STOP: Final = 10.0
+SECONDS_TO_STOP: Final = 2.0
+"""Turns in progress may take as long to end after a signal; then the process ends without them."""
 TURN_SECONDS: Final = 300.0
 """A turn that takes longer ends its session."""
 DEFAULT_SESSION: Final = "default"

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import on, work
 from textual.actions import ActionParseResult
 from textual.dom import DOMNode
-from textual.screen import Screen
 
 from memreplay.errors import MemreplayError
 from memreplay.numbers import whole_share
@@ -48,10 +47,6 @@ _SECONDS_PER_TURN = 0.8
 _SECONDS_OF_A_STEP = 3600.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.regression")
-
-
-def _is_laid_out(screen: Screen[Any]) -> bool:
-    return screen.is_mounted and bool(screen.children)
 
 
 class MemreplayApp(TerminalApp):
@@ -93,14 +88,7 @@ class MemreplayApp(TerminalApp):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Carry out an action; the tour goes on if it was the one it waits for.
-
-        A key can arrive when its screen is not laid out yet, or not any more: it does nothing.
-        """
-        if self.screen_stack and not _is_laid_out(self.screen):
-            return False
-        if isinstance(default_namespace, Screen) and not _is_laid_out(default_namespace):
-            return False
+        """Carry out an action; the tour goes on if it was the one it waits for."""
         place = getattr(self.screen, "PLACE", None) if self.screen_stack else None
         done = await super().run_action(action, default_namespace, namespaces)
         if isinstance(action, str) and self._tour.follow(place, action):

@@ -31,10 +31,6 @@ _OPENING = "\x1b[?1049h\x1b[?25l\x1b[2J"
 _CLOSING = "\x1b[?25h\x1b[?1049l"
 _QUIET_SECONDS = 0.05
 _MOST_WAITS = 10_000
-_WAITS_FOR_HEADING = 1_200
-_WAITS_WITHOUT_HEADING = 20
-_LONGEST_ID = 40
-"""Characters of an id beside which the heading has room for the turn."""
 
 
 class _CapturingDriver(HeadlessDriver):
@@ -112,10 +108,7 @@ async def _recorded_cast(path: Path, run_id: str, conversation_id: str, first: i
         for position in range(first, last + 1):
             screen.move_to(position)
             await pilot.pause()
-            last_turn = source.timeline.last_turn
-            heading = f"turn {position}/{last_turn}" if position <= last_turn else "closed"
-            has_room = len(conversation_id) <= _LONGEST_ID
-            await _settled(driver, heading, _WAITS_FOR_HEADING if has_room else _WAITS_WITHOUT_HEADING)
+            await _settled(screen, driver)
             opening = _OPENING if position == first else ""
             cast.add(opening + driver.take(), [note for note in notes if note.turn == position])
     return cast.text()
@@ -130,12 +123,15 @@ async def _replay_of(app: MemreplayApp) -> ReplayScreen:
     raise TimeoutError("the replay did not open")
 
 
-async def _settled(driver: _CapturingDriver, heading: str, waits_for_heading: int) -> None:
-    """Wait until the screen has drawn the heading, if there is room for it, and then draws nothing more."""
+async def _settled(screen: ReplayScreen, driver: _CapturingDriver) -> None:
+    """Wait until the screen has drawn what changed, its workers are done, and it draws nothing more."""
+    drawn = asyncio.Event()
+    screen.call_after_refresh(drawn.set)
+    await drawn.wait()
+    await screen.workers.wait_for_complete()
     seen = -1
-    for waits in range(_MOST_WAITS):
-        is_drawn = waits > waits_for_heading or heading in "".join(driver.written)
-        if is_drawn and len(driver.written) == seen:
+    for _ in range(_MOST_WAITS):
+        if len(driver.written) == seen:
             return
         seen = len(driver.written)
         await asyncio.sleep(_QUIET_SECONDS)

@@ -21,8 +21,10 @@ from typing import Any, ClassVar, Final
 
 from rich.text import Text
 from textual import work
+from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.theme import Theme
 
@@ -35,6 +37,10 @@ from memreplay.views.text import TONES, shown_key
 INTERRUPTED = 130
 _FEW_COLOURS = ("standard", "windows")
 """Rich's names of colour systems with 16 colours."""
+
+
+def _is_laid_out(screen: Screen[Any]) -> bool:
+    return screen.is_mounted and bool(screen.children)
 
 
 class TerminalApp(App[None]):
@@ -56,6 +62,21 @@ class TerminalApp(App[None]):
         self._choose_theme()
         if lost := without_key(self._keys):
             self.notify(sentence_on_lost_keys(lost), severity="warning", markup=False, timeout=20)
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Carry out an action. A key can arrive when its screen is not laid out yet, or not any more: it does
+        nothing.
+        """
+        if self.screen_stack and not _is_laid_out(self.screen):
+            return False
+        if isinstance(default_namespace, Screen) and not _is_laid_out(default_namespace):
+            return False
+        return await super().run_action(action, default_namespace, namespaces)
 
     @property
     def rebound(self) -> Mapping[str, str]:

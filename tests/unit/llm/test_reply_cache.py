@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import CachedModel, request_key
 from memreplay.llm.model import AnswerRequest, PromptMessage, Reply, TokenUsage
 
@@ -71,6 +72,14 @@ async def test_an_error_is_not_cached() -> None:
     assert (await model.answer(request())).error == "down"
     assert cache.kept == {}
     assert await model.answer(request()) == PAID
+
+
+async def test_the_embedded_reader_is_always_asked() -> None:
+    cache, inner = MemoryCache(), ScriptedModel(Reply(text="of one version"), Reply(text="of the next"))
+    model = CachedModel(inner, cache)
+    asked = request().model_copy(update={"model": EXTRACTIVE_MODEL})
+    assert [(await model.answer(asked)).text for _ in range(2)] == ["of one version", "of the next"]
+    assert cache.kept == {}
 
 
 async def test_a_refusal_is_cached_because_it_was_paid_for() -> None:

@@ -158,8 +158,13 @@ class StartScreen(Screen[None]):
                 return
             self.app.call_from_thread(self._describe, path, described(path), number)
 
+    @property
+    def _shows_lists(self) -> bool:
+        """Return whether the lists are there: a thread may be done when the app is about to end."""
+        return self.is_attached and bool(self.query("#recordings"))
+
     def _fill(self, recordings: Sequence[Path], datasets: Sequence[ListedDataset]) -> None:
-        if not self.is_attached:
+        if not self._shows_lists:
             return
         first_time = not self._datasets
         listed = self.query_one("#recordings", OptionList)
@@ -179,7 +184,7 @@ class StartScreen(Screen[None]):
                 self.say("New here? T starts a tour of ten keys on the demo; ? offers it again.")
 
     def _describe(self, path: Path, content: Content, number: int) -> None:
-        if not self.is_attached or path not in self._recordings:
+        if not self._shows_lists or path not in self._recordings:
             return
         listed = self.query_one("#recordings", OptionList)
         self._seen[path] = content
