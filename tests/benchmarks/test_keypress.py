@@ -123,7 +123,7 @@ WHOLE = """
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.launch import Launch
 names = ("hybrid", "rag", "full_context")
-app = MemreplayApp(Launch(datasets=tuple, load=lambda spec: (), recordings=tuple, assemble=None, backends=names,
+app = MemreplayApp(Launch(datasets=tuple, load=lambda *_: (), recordings=tuple, assemble=None, backends=names,
                           all_backends=names, model="stub"))
 """
 UNTIL_PAINTED = """

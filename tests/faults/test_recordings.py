@@ -75,8 +75,8 @@ def recording(tmp_path: Path) -> Path:
 
 def _shown(path: Path) -> None:
     """What the screens read of a recording, each conversation with every panel's events."""
-    for id_ in sources.recorded_conversations(path):
-        source = sources.recorded(path, id_)
+    for each in sources.recorded_conversations(path):
+        source = sources.recorded(path, each.id)
         for turn in range(source.timeline.last_turn + 1):
             for backend in source.backends:
                 list(source.timeline.events_at(backend, turn))

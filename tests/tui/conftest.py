@@ -63,7 +63,7 @@ def launch(tmp_path: Path) -> Launch:
     )
     return Launch(
         datasets=lambda: entries,
-        load=lambda spec: [conversation(spec)],
+        load=lambda specs, catalog: [conversation(spec) for spec in specs],
         recordings=lambda: [recording],
         assemble=forbidden,
         backends=BACKENDS,

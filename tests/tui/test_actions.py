@@ -18,7 +18,7 @@ from memreplay.tui.controllers.questions import AskScreen
 from memreplay.tui.launch import Launch, ThemeChoice
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
-from memreplay.tui.screens.dialogs import BesideScreen, PickScreen, TypingScreen
+from memreplay.tui.screens.dialogs import BesideScreen, ConversationScreen, PickScreen, TypingScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
@@ -40,6 +40,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "tests": TestScoresScreen,
     "help": HelpScreen,
     "pick": PickScreen,
+    "conversations": ConversationScreen,
     "why": WhyScreen,
     "biography": BiographyScreen,
     "browser": BrowserScreen,

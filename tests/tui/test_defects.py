@@ -13,7 +13,7 @@ from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.goodai.importing import import_goodai_run
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.screens.biography import BiographyScreen
-from memreplay.tui.screens.dialogs import PickScreen, TextScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import TestScoresScreen
@@ -238,7 +238,7 @@ async def test_enter_in_the_filter_starts_nothing_and_leads_to_the_list(launch: 
 async def test_several_conversations_of_a_dataset_are_picked_from(launch: Launch) -> None:
     two = replace(launch, one_of=(conversation("tiny-01"), conversation("tiny-02")))
     async with open_app(two) as pilot:
-        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConversationScreen))
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, StartScreen)
 

@@ -38,7 +38,7 @@ class NeverWarm(StubAssembly):
 
 assembly = NeverWarm(("full_context",), Path(sys.argv[1]))
 run_tui(Launch(
-    datasets=lambda: [], load=lambda spec: [], recordings=lambda: [], assemble=lambda names, model: assembly,
+    datasets=lambda: [], load=lambda *_: [], recordings=lambda: [], assemble=lambda names, model: assembly,
     backends=("full_context",), all_backends=("full_context",), model="stub/table", conversation=conversation(),
 ))
 """
@@ -62,7 +62,7 @@ def broken(self):
     raise RuntimeError("out of order")
 
 StartScreen.on_key = broken
-run_tui(Launch(datasets=list, load=lambda spec: [], recordings=list, assemble=None, backends=("rag",),
+run_tui(Launch(datasets=list, load=lambda specs, catalog: [], recordings=list, assemble=None, backends=("rag",),
                all_backends=("rag",), model="stub"))
 """
 

@@ -12,6 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
+from memreplay.conversations.catalog import Catalog
 from memreplay.conversations.models import Conversation
 from memreplay.errors import DatasetError, UsageError
 from memreplay.tui.launch import Launch
@@ -60,8 +61,8 @@ async def test_conversations_are_filtered_by_what_is_typed(launch: Launch) -> No
 
 
 async def test_a_dataset_that_cannot_be_read_gives_its_sentence(launch: Launch) -> None:
-    def load(spec: str) -> Sequence[Conversation]:
-        raise DatasetError(spec, "/turns/0", "has no [role]", "user or assistant")
+    def load(specs: Sequence[str], catalog: Catalog) -> Sequence[Conversation]:
+        raise DatasetError(specs[0], "/turns/0", "has no [role]", "user or assistant")
 
     async with open_app(replace(launch, load=load)) as pilot:
         await listed(pilot)
@@ -74,8 +75,8 @@ async def test_a_dataset_that_cannot_be_read_gives_its_sentence(launch: Launch) 
 async def test_a_path_that_no_dataset_matches_is_opened_as_a_file(launch: Launch, tmp_path: Path) -> None:
     asked: list[str] = []
 
-    def load(spec: str) -> Sequence[Conversation]:
-        asked.append(spec)
+    def load(specs: Sequence[str], catalog: Catalog) -> Sequence[Conversation]:
+        asked.extend(specs)
         return [conversation("from-a-file")]
 
     def assemble(names: Sequence[str], model: str) -> StubAssembly:

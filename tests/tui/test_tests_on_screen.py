@@ -17,7 +17,7 @@ from memreplay.goodai.sources import split_specs
 from memreplay.runtime.run import start
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen, TestWhyScreen
 from memreplay.tui.sources import recorded, recorded_conversations
@@ -36,7 +36,7 @@ def tests_launch(launch: Launch, tmp_path: Path) -> Launch:
     return replace(
         launch,
         conversation=conversation,
-        load=lambda spec: shown.load([spec], None),
+        load=lambda specs, catalog: shown.load(specs, None),
         datasets=listed_tests,
         assemble=lambda backends, model: shown.assemble(backends, model, tmp_path / "live.sqlite3"),
         backends=("full_context",),
@@ -172,10 +172,10 @@ async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Lau
     path = tmp_path / "batch.sqlite3"
     await recorded_batch(path, tmp_path / "small")
     async with open_app(replace(launch, recording=path, against=path)) as pilot:
-        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConversationScreen))
         first = pilot.app.screen
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen) and pilot.app.screen is not first)
+        await until(pilot, lambda: pilot.app.screen is not first)
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
         tests = pilot.app.screen.query_one("#questions", LinesView)
@@ -223,8 +223,8 @@ def test_long_filler_is_cut_and_hostile_text_stays_text(tmp_path: Path) -> None:
     (folder / "Colours" / "0_0.json").write_text(json.dumps(result(1, ["Teal"])))
     (folder / "ChapterBreak" / "0_0.json").write_text(json.dumps(result(1, ["2"])))
     import_goodai_run(folder, tmp_path / "r.sqlite3")
-    (name,) = recorded_conversations(tmp_path / "r.sqlite3")
-    document = TestsDocument(recorded(tmp_path / "r.sqlite3", name).timeline)
+    (one,) = recorded_conversations(tmp_path / "r.sqlite3")
+    document = TestsDocument(recorded(tmp_path / "r.sqlite3", one.id).timeline)
     texts = [[row.text for row in document.rows(index, 60)] for index in range(len(document))]
     assert texts[-1][-1].strip() == "… 36 more rows of filler"
     assert all(len(rows) == document.height(index, 60) for index, rows in enumerate(texts))
@@ -234,7 +234,7 @@ def test_long_filler_is_cut_and_hostile_text_stays_text(tmp_path: Path) -> None:
 
 async def test_of_tests_that_run_alone_one_is_picked(tests_launch: Launch, tmp_path: Path) -> None:
     shown = ShownTests(read_settings(backend=("full_context",), isolated=True))
-    found = shown.load([str(small_definitions(tmp_path / "alone", ("Colours",)))], None)
+    found = list(shown.load([str(small_definitions(tmp_path / "alone", ("Colours",)))], None))
     launch = replace(
         tests_launch,
         conversation=None,
@@ -242,7 +242,7 @@ async def test_of_tests_that_run_alone_one_is_picked(tests_launch: Launch, tmp_p
         assemble=lambda backends, model: shown.assemble(backends, model, tmp_path / "alone.sqlite3"),
     )
     async with open_app(launch) as pilot:
-        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConversationScreen))
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
         await step(pilot)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +31,7 @@ from memreplay.settings import read_settings
 from memreplay.terminal import say
 
 if TYPE_CHECKING:
+    from memreplay.conversations.catalog import Catalog
     from memreplay.conversations.models import Conversation
     from memreplay.goodai.run import ShownTests
     from memreplay.runtime.run import Run
@@ -198,6 +199,7 @@ def open_screen(
     refuse_unknown_keys(settings.keys)
     refuse_unknown_theme(settings.theme)
     from memory_backends.registry import known_backends
+    from memreplay.conversations.catalog import Catalog
     from memreplay.engine.remote.addresses import refuse_unknown_backends
     from memreplay.paths import demo_recording, new_recording_path, recording_files, theme_file
     from memreplay.tui import run_tui
@@ -208,22 +210,25 @@ def open_screen(
         raise UsageError("the screen asks one model; several --model need --batch")
     chosen: tuple[Conversation, ...] = ()
     offered = _Offered(settings, evidence, logs)
-    if datasets:
-        conversations = offered.load(datasets)
-        chosen = tuple(conversations)
-    else:
+    catalog = Catalog()
+    is_large = bool(datasets) and offered.are_large(datasets)
+    if datasets and not is_large:
+        chosen = tuple(offered.load(datasets, catalog))
+    elif not datasets:
         _refuse_unreadable(*(path for path in (recording, against) if path is not None))
 
     def assemble(backends: Sequence[str], model: str) -> Run:
-        into = recording if chosen and recording else new_recording_path()
+        into = recording if datasets and recording else new_recording_path()
         return offered.tests.assemble(backends, model, into)
 
     launch = Launch(
         conversation=chosen[0] if len(chosen) == 1 else None,
         one_of=chosen if len(chosen) > 1 else (),
-        recording=None if chosen else recording,
+        to_read=tuple(datasets) if is_large else (),
+        warnings=tuple(catalog.warnings),
+        recording=None if datasets else recording,
         datasets=offered.listed,
-        load=lambda spec: offered.load([spec]),
+        load=offered.load,
         recordings=recording_files,
         assemble=assemble,
         resume=offered.resume,
@@ -272,8 +277,20 @@ class _Offered:
 
         return continued(path, recorded, self._settings, consent)
 
-    def load(self, specs: Sequence[str]) -> list[Conversation]:
-        return self.tests.load(specs, self._evidence, self._logs, self.warnings.append)
+    def are_large(self, specs: Sequence[str]) -> bool:
+        """Return whether reading takes so long that the screen has to open before."""
+        from memreplay.cli.reading_progress import BIG_FILE_BYTES
+        from memreplay.conversations.registry import size_of
+        from memreplay.goodai.sources import split_specs
+
+        return size_of(split_specs(specs)[0]) >= BIG_FILE_BYTES
+
+    def load(self, specs: Sequence[str], catalog: Catalog) -> Iterator[Conversation]:
+        def warn(sentence: str) -> None:
+            self.warnings.append(sentence)
+            catalog.warnings.append(sentence)
+
+        return self.tests.load(specs, self._evidence, self._logs, warn, catalog.opened)
 
 
 def _refuse_unreadable(*recordings: Path) -> None:

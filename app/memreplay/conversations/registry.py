@@ -91,6 +91,15 @@ def load(
     return _unique(paths, index, callbacks)
 
 
+def size_of(specs: Sequence[str]) -> int:
+    """Return the bytes of the files that the specs name, archives as they are.
+
+    Raises:
+        UsageError: a spec matches nothing.
+    """
+    return sum(path.stat().st_size for spec in specs for path in _paths_of(spec, SILENT.on_warning))
+
+
 def named_files(specs: Sequence[str], on_warning: OnWarning = SILENT.on_warning) -> list[Path]:
     """Return the files that the specs name, without duplicates; without a spec, :func:`default_datasets`.
 

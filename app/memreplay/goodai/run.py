@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation, Session
 from memreplay.conversations.registry import load
-from memreplay.conversations.validation_errors import SILENT, OnWarning
+from memreplay.conversations.validation_errors import SILENT, OnOpened, OnWarning
 from memreplay.engine.events import BenchmarkModelAsked, ConversationClosed, EventSink, ReplayEvent
 from memreplay.engine.session import PlayableSession
 from memreplay.errors import UsageError
@@ -450,8 +451,10 @@ class ShownTests:
         evidence: Path | None,
         logs: LogOptions = DEFAULT_LOG_OPTIONS,
         warn: OnWarning = SILENT.on_warning,
-    ) -> list[Conversation]:
-        """Return the conversations that the specs name; tests are still empty conversations.
+        on_opened: OnOpened = SILENT.on_opened,
+    ) -> Iterator[Conversation]:
+        """Return the conversations that the specs name, read as the iterator advances; tests are still empty
+        conversations.
 
         Raises:
             MemreplayError: a dataset is unusable.
@@ -463,8 +466,8 @@ class ShownTests:
             raise UsageError("--limit counts tests only with --batch; on the screen use --examples")
         streams = [stream for source in sources for stream in self._streams_of(source)]
         self._streams |= {stream.conversation.id: stream for stream in streams}
-        replayed = list(load(named, evidence, warn, options=logs)) if named else []
-        return [*replayed, *(stream.conversation for stream in streams)]
+        replayed = load(named, evidence, warn, on_opened, logs) if named else ()
+        return chain(replayed, (stream.conversation for stream in streams))
 
     def _streams_of(self, source: TestSource) -> list[TestStream]:
         """Return one stream, or with ``--isolated`` one per test; memory and model are chosen later."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 import orjson
 from sqlite_utils import Database
 
+from memreplay.conversations.catalog import ListedConversation, length_of, listed
 from memreplay.conversations.models import Conversation, Frozen
 from memreplay.engine.events import (
     ASK_KINDS,
@@ -111,6 +113,29 @@ class Recording:
         """Return the conversations of a run, in replay order."""
         query = "select id from conversations where run_id = ? order by position"
         return [row["id"] for row in self._query(query, run_id)]
+
+    def listed_conversations(self, run_id: str) -> list[ListedConversation]:
+        """Return the rows of a list of the conversations of a run, in replay order. Only first words are read.
+
+        Raises:
+            RecordingError: it cannot be read.
+        """
+        query = "select id, body from conversations where run_id = ? order by position"
+        return [self._listed(row["id"], row["body"]) for row in self._query(query, run_id)]
+
+    def _listed(self, id_: str, body: str) -> ListedConversation:
+        """Return the row of a conversation; of a damaged one only its id, since the others can be opened."""
+        try:
+            with reporting_damage(self.path):
+                written = orjson.loads(body)
+                turns = written["turns"]
+                spoken = [turn for turn in turns if turn["role"] != "other"]
+                first = next((turn for turn in spoken if turn["role"] == "user"), spoken[0] if spoken else None)
+                kept = {**written, "turns": [] if first is None else [first], "questions": []}
+                row = listed(Conversation.model_validate(resolve(kept, self.text)))
+        except RecordingError:
+            return ListedConversation(id_)
+        return replace(row, id=id_, length=length_of(None if written.get("conversing") else len(turns)))
 
     def conversation(self, run_id: str, conversation_id: str) -> Conversation:
         """Return a conversation as it was replayed.

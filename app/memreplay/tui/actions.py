@@ -14,6 +14,7 @@ from memreplay.views.text import shown_key
 Place = Literal[
     "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",
     "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
+    "conversations",
 ]  # fmt: skip
 
 PLACES: Final[dict[Place, str]] = {
@@ -35,6 +36,7 @@ PLACES: Final[dict[Place, str]] = {
     "start": "Start",
     "review": "Drafted questions",
     "pick": "Choosing",
+    "conversations": "Choosing a conversation",
     "prompt": "Typing",
     "help": "Help",
 }
@@ -366,6 +368,17 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at("beside", ("leave", "escape q ?", "back", "Go back.")),
     *_at("ask", ("leave", "escape", "back", "Ask nothing.")),
     *_at("pick", ("leave", "escape", "back", "Cancel.")),
+    *_at(
+        "conversations",
+        (
+            "filter",
+            "/",
+            "filter",
+            "Keep the conversations with these words in title, first words, date or id.",
+        ),
+        ("to_list", "down", "", "From the filter, go to the list."),
+        ("leave", "escape", "back", "Leave the filter and show all again; from the list, cancel."),
+    ),
     *_at("prompt", ("leave", "escape", "back", "Cancel.")),
     *_at(
         "help",

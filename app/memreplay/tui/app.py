@@ -14,6 +14,7 @@ from textual import on, work
 from textual.actions import ActionParseResult
 from textual.dom import DOMNode
 
+from memreplay.conversations.catalog import Catalog, ListedConversation, listed
 from memreplay.errors import MemreplayError
 from memreplay.numbers import whole_share
 from memreplay.tui.launch import Launch, RunHandle
@@ -27,7 +28,7 @@ from memreplay.tui.requests import (
     VisitWanted,
     WhatIfWanted,
 )
-from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.terminal import TerminalApp, loaded
 from memreplay.tui.tour import Tour
@@ -46,6 +47,10 @@ T = TypeVar("T")
 _SECONDS_PER_TURN = 0.8
 _SECONDS_OF_A_STEP = 3600.0
 _SECONDS_BETWEEN_LOOKS = 1.0
+_SECONDS_WITHOUT_A_LIST = 0.4
+"""What is read in this time is listed when it is complete."""
+_SECONDS_TO_STOP = 2.0
+_WHICH = "which conversation?"
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.regression")
 
 
@@ -74,9 +79,12 @@ class MemreplayApp(TerminalApp):
         elif self._launch.recording is not None:
             self._open_recording(self._launch.recording)
         elif self._launch.conversation is not None:
-            self._open_conversation(self._launch.conversation, self._launch.backends, self._launch.model)
+            launch = self._launch
+            self._open_conversation(self._launch.conversation, launch.backends, launch.model, launch.warnings)
         elif self._launch.one_of:
             self._open_launched(self._launch.one_of)
+        elif self._launch.to_read:
+            self._open_datasets(_WHICH, self._launch.to_read, self._launch.backends, self._launch.model)
         if self._launch.follow:
             self.set_interval(_SECONDS_BETWEEN_LOOKS, self._follow)
 
@@ -119,8 +127,8 @@ class MemreplayApp(TerminalApp):
         from memreplay.tui.sources import recorded, recorded_conversations
 
         with self._reporting_errors():
-            ids = await asyncio.to_thread(recorded_conversations, demo)
-            self._open_replay(await asyncio.to_thread(recorded, demo, ids[0]))
+            found = await asyncio.to_thread(recorded_conversations, demo)
+            self._open_replay(await asyncio.to_thread(recorded, demo, found[0].id))
             self._show_tour()
 
     def _show_tour(self) -> None:
@@ -136,7 +144,8 @@ class MemreplayApp(TerminalApp):
 
     @on(StartScreen.ReplayWanted)
     def _replay_wanted(self, message: StartScreen.ReplayWanted) -> None:
-        self._open_dataset(message.dataset, message.backends, message.model)
+        title = f"conversations in {message.dataset}"
+        self._open_datasets(title, [message.dataset], message.backends, message.model)
 
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
@@ -144,15 +153,15 @@ class MemreplayApp(TerminalApp):
         from memreplay.tui.sources import recorded, recorded_conversations
 
         with self._reporting_errors():
-            ids = await asyncio.to_thread(recorded_conversations, path)
-            results = [f"results of all {len(ids)} conversations"] if len(ids) > 1 else []
-            chosen = await self._choose(f"in {path.name}", [*results, *ids])
+            found = await asyncio.to_thread(recorded_conversations, path)
+            results = [ListedConversation(f"results of all {len(found)} conversations")] if len(found) > 1 else []
+            chosen = await self._choose_conversation(f"in {path.name}", [*results, *found])
             if chosen is None:
                 return
             if chosen < len(results):
                 self.post_message(RunWanted(path))
             else:
-                self._open_replay(await asyncio.to_thread(recorded, path, ids[chosen - len(results)]))
+                self._open_replay(await asyncio.to_thread(recorded, path, found[chosen - len(results)].id))
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
@@ -178,15 +187,15 @@ class MemreplayApp(TerminalApp):
     async def _choose_recorded(self, path: Path, title: str) -> ReplaySource | None:
         from memreplay.tui.sources import recorded, recorded_conversations
 
-        ids = await asyncio.to_thread(recorded_conversations, path)
-        chosen = await self._choose(title, ids)
+        found = await asyncio.to_thread(recorded_conversations, path)
+        chosen = await self._choose_conversation(title, found)
         if chosen is None:
             return None
 
         def progress(share: float) -> None:
             self.call_from_thread(self._start.say, f"reading {path.name} … {whole_share(share)}")
 
-        return await asyncio.to_thread(recorded, path, ids[chosen], progress=progress)
+        return await asyncio.to_thread(recorded, path, found[chosen].id, progress=progress)
 
     @on(ComparisonWanted)
     def _comparison_wanted(self, message: ComparisonWanted) -> None:
@@ -346,28 +355,66 @@ class MemreplayApp(TerminalApp):
         self.push_screen(RunScreen(message.path, self._choice_for(message.path, None)))
 
     @work(group="opening", exclusive=True)
-    async def _open_dataset(self, dataset: str, backends: Sequence[str], model: str) -> None:
+    async def _open_datasets(self, title: str, specs: Sequence[str], backends: Sequence[str], model: str) -> None:
+        """Read datasets in a thread. What takes a while is listed as it is found, and can be chosen before the
+        end.
+        """
+        catalog = Catalog()
         with self._reporting_errors():
-            conversations = await asyncio.to_thread(self._launch.load, dataset)
-            await self._open_one_of(f"conversations in {dataset}", conversations, backends, model)
+            reading = asyncio.ensure_future(asyncio.to_thread(catalog.fill, self._launch.load, specs))
+            try:
+                await asyncio.wait([reading], timeout=_SECONDS_WITHOUT_A_LIST)
+                if reading.done():
+                    await reading
+                    chosen = await self._choose_conversation(title, catalog.entries)
+                else:
+                    chosen = await self._choose_while_reading(title, catalog, reading)
+            finally:
+                catalog.stop()
+            if chosen is None:
+                self._start.say("")
+                return
+            conversation = await asyncio.to_thread(catalog.conversation, chosen)
+            self._open_conversation(conversation, backends, model, catalog.warnings)
+
+    async def _choose_while_reading(
+        self, title: str, catalog: Catalog, reading: asyncio.Future[None]
+    ) -> int | None:
+        screen = ConversationScreen(title, catalog.entries, catalog)
+
+        def ended(done: asyncio.Future[None]) -> None:
+            if not screen.is_active:
+                return
+            if done.cancelled() or done.exception() is not None:
+                screen.dismiss(None)
+            else:
+                screen.reading_ended()
+
+        reading.add_done_callback(ended)
+        chosen = await self.push_screen_wait(screen)
+        catalog.stop()
+        # What was left out is known once the reading has ended.
+        await asyncio.wait([reading], timeout=_SECONDS_TO_STOP)
+        if reading.done() and chosen is None:
+            await reading
+        return chosen
 
     @work(group="opening", exclusive=True)
     async def _open_launched(self, conversations: Sequence[Conversation]) -> None:
-        await self._open_one_of("which conversation?", conversations, self._launch.backends, self._launch.model)
-
-    async def _open_one_of(
-        self, title: str, conversations: Sequence[Conversation], backends: Sequence[str], model: str
-    ) -> None:
-        names = [
-            f"{each.id}  {'tests that converse' if each.end is None else f'{each.end} turns'}"
-            for each in conversations
-        ]
-        chosen = await self._choose(title, names)
+        chosen = await self._choose_conversation(_WHICH, [listed(each) for each in conversations])
         if chosen is not None:
-            self._open_conversation(conversations[chosen], backends, model)
+            launch = self._launch
+            self._open_conversation(conversations[chosen], launch.backends, launch.model, launch.warnings)
+
+    async def _choose_conversation(self, title: str, entries: Sequence[ListedConversation]) -> int | None:
+        if len(entries) == 1:
+            return 0
+        return await self.push_screen_wait(ConversationScreen(title, entries))
 
     @work(group="assembling", exclusive=True)
-    async def _open_conversation(self, conversation: Conversation, backends: Sequence[str], model: str) -> None:
+    async def _open_conversation(
+        self, conversation: Conversation, backends: Sequence[str], model: str, left_out: Sequence[str]
+    ) -> None:
         if not conversation.can_be_replayed and len(backends) > 1:
             # What a memory makes the agent say decides what it is told next, so each needs its own conversation.
             chosen = await self._choose("which memory should converse?", backends)
@@ -379,7 +426,7 @@ class MemreplayApp(TerminalApp):
 
         with self._reporting_errors():
             handle = self._launch.assemble(backends, model)
-            self._open_replay(ReplaySource.live(conversation, handle))
+            self._open_replay(ReplaySource.live(conversation, handle, left_out))
 
     @contextmanager
     def _reporting_errors(self) -> Iterator[None]:

@@ -144,7 +144,7 @@ def _nothing_to_choose() -> Launch:
 
     return Launch(
         datasets=list,
-        load=lambda spec: [],
+        load=lambda specs, catalog: [],
         recordings=list,
         assemble=nothing_live,
         backends=(),

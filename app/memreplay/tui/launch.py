@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -13,6 +13,7 @@ from memreplay.settings import Settings
 from memreplay.trust import Consent
 
 if TYPE_CHECKING:
+    from memreplay.conversations.catalog import Catalog
     from memreplay.conversations.models import Conversation
     from memreplay.engine.events import ReplayEvent
     from memreplay.engine.probes import Probe
@@ -133,7 +134,9 @@ class Launch:
     """The contents of the start screen, or the session to open instead of it.
 
     ``conversation`` opens a live replay, as does the one picked from ``one_of``; ``recording`` opens its newest
-    run, and compares it with that of ``against`` if given. ``keys`` maps action ids to comma-separated keys.
+    run, and compares it with that of ``against`` if given. ``to_read`` are datasets that are too large to be read
+    before the screen opens; ``warnings`` say what was left out of those that were.
+    ``keys`` maps action ids to comma-separated keys.
     ``demo`` is the recording of the guided tour. ``datasets``, ``recordings`` (the shipped demos first) and
     ``load`` are called in a thread after the first paint.
     ``assemble`` takes backend names and a model, ``resume`` a recording and the settings of its unfinished run.
@@ -142,7 +145,7 @@ class Launch:
     """
 
     datasets: Callable[[], Sequence[ListedDataset]]
-    load: Callable[[str], Sequence[Conversation]]
+    load: Callable[[Sequence[str], Catalog], Iterable[Conversation]]
     recordings: Callable[[], Sequence[Path]]
     assemble: Callable[[Sequence[str], str], RunHandle]
     backends: tuple[str, ...]
@@ -152,6 +155,8 @@ class Launch:
     demo: Path | None = None
     conversation: Conversation | None = None
     one_of: tuple[Conversation, ...] = ()
+    to_read: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     recording: Path | None = None
     against: Path | None = None
     keys: Mapping[str, str] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +12,7 @@ from typing import Any, Final
 from textual.content import Content
 
 from memreplay.capture.assembling import bring_up_to_date, is_captured
+from memreplay.conversations.catalog import ListedConversation
 from memreplay.conversations.models import Conversation
 from memreplay.errors import MemreplayError, RecordingError
 from memreplay.paths import demo_recordings
@@ -62,9 +63,11 @@ class ReplaySource:
     """The user's choice of sorting, filter and place in its results."""
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
+    left_out: tuple[str, ...] = ()
+    """What of the file of a live conversation is not shown, in sentences."""
 
     @classmethod
-    def live(cls, conversation: Conversation, handle: RunHandle) -> ReplaySource:
+    def live(cls, conversation: Conversation, handle: RunHandle, left_out: Iterable[str] = ()) -> ReplaySource:
         """Return a conversation that has not been played yet."""
         return cls(
             Timeline(conversation),
@@ -72,6 +75,7 @@ class ReplaySource:
             handle.settings.public(),
             load_annotations=lambda: handle.annotations(conversation.id),
             handle=handle,
+            left_out=tuple(dict.fromkeys(left_out)),
         )
 
     @property
@@ -114,10 +118,17 @@ class ReplaySource:
 
     @property
     def not_shown(self) -> str:
-        """Return what of the notes on a running agent is not shown, in one sentence; empty if all is."""
-        sentences = self.settings.get("not_shown") or ()
-        more = f" (and {len(sentences) - 1} more kinds)" if len(sentences) > 1 else ""
+        """Return what of a file, or of the notes on a running agent, is not shown, in one sentence; empty if all
+        is.
+        """
+        sentences, number = self.all_not_shown, len(self.all_not_shown) - 1
+        more = f" (and {number} more {'kind' if number == 1 else 'kinds'}: K lists them)" if number > 0 else ""
         return f"{sentences[0]}{more}" if sentences else ""
+
+    @property
+    def all_not_shown(self) -> Sequence[str]:
+        """Return all sentences on what is not shown."""
+        return self.left_out or self.settings.get("not_shown") or ()
 
     @property
     def can_be_rebuilt(self) -> bool:
@@ -131,15 +142,15 @@ class ReplaySource:
         return " · ".join(prefix + value_words(value) for prefix, value in values if value)
 
 
-def recorded_conversations(path: Path) -> list[str]:
-    """Return ids of the conversations in a recording's newest run.
+def recorded_conversations(path: Path) -> list[ListedConversation]:
+    """Return the conversations in a recording's newest run.
 
     Raises:
         RecordingError: it cannot be read, or is empty.
     """
     bring_up_to_date(path)
     with closing(Recording.open(path)) as recording:
-        return recording.conversation_ids(_newest_run(recording))
+        return recording.listed_conversations(_newest_run(recording))
 
 
 _EVENTS_BETWEEN_REPORTS = 8_000

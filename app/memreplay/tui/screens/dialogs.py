@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import ClassVar
 
 from textual import on
@@ -12,10 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList
 
+from memory_backends.text import folded
+from memreplay.conversations.catalog import Catalog, ListedConversation
+from memreplay.numbers import whole_share
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.widgets.lines_view import LinesView
-from memreplay.views.text import Line, Span, Tone, line, one_line
+from memreplay.views.text import Line, Span, Tone, cells, clip, line, one_line, pad, words_in
 
 Refusal = Callable[[str], str | None]
 """Returns one sentence on why a text is invalid, None if it is valid."""
@@ -33,6 +37,19 @@ class PickList(OptionList):
         """Move down a page."""
         if self._index_to_line:
             super().action_page_down()  # type: ignore[no-untyped-call]
+
+
+class _GrowingList(PickList):
+    """A list whose last rows are added when they are asked for."""
+
+    def __init__(self, add_rest: Callable[[], None], *, id: str) -> None:
+        super().__init__(id=id, compact=True)
+        self._add_rest = add_rest
+
+    def action_last(self) -> None:
+        """Select the last row of all."""
+        self._add_rest()
+        super().action_last()
 
 
 class Hint(LinesView, can_focus=False):
@@ -95,6 +112,176 @@ class PickScreen(Dialog[int | None]):
     @on(OptionList.OptionSelected)
     def _chosen(self, message: OptionList.OptionSelected) -> None:
         self.dismiss(message.option_index)
+
+
+_SHOWN_AT_ONCE = 200
+"""Rows that are added to the list at once: laying out thousands takes longer than a key may."""
+_ROWS_AHEAD = 50
+_SECONDS_BETWEEN_LOOKS = 0.15
+_WIDTHS_OF_TITLES = (24, 44)
+"""Cells of a title, on a narrow and on a wide screen."""
+_WIDE = 100
+
+
+class ConversationScreen(Dialog[int | None]):
+    """Returns the 0-based index of the chosen conversation, or None.
+
+    With a ``catalog`` that another thread still fills, rows appear as they are found; the app calls
+    :meth:`reading_ended`.
+    """
+
+    PLACE: ClassVar[Place] = "conversations"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+
+    def __init__(self, title: str, entries: Sequence[ListedConversation], catalog: Catalog | None = None) -> None:
+        super().__init__()
+        self._title = title
+        self._entries = entries
+        self._catalog = catalog
+        self._seen = 0
+        self._texts: list[str] = []
+        """Folded texts of the entries that were seen, for the filter."""
+        self._words: tuple[str, ...] = ()
+        self._matching: list[int] = []
+        self._columns = (0, 0)
+        """Widths of dates and lengths."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="conversations"):
+            yield Input(placeholder="/ to filter", id="words", compact=True)
+            yield _GrowingList(lambda: self._add(self._list.option_count, len(self._matching)), id="pick")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self._list.border_title = Content(one_line(self._title))
+        self._list.focus()
+        self.watch(self._list, "scroll_y", self._fill_ahead, init=False)
+        self.call_after_refresh(self._look)
+        if self._catalog is not None:
+            self.set_interval(_SECONDS_BETWEEN_LOOKS, self._look)
+
+    def reading_ended(self) -> None:
+        """Show that all conversations are listed; if there is only one, choose it."""
+        self._catalog = None
+        if len(self._entries) == 1:
+            self.dismiss(0)
+        else:
+            self._look()
+
+    @property
+    def _list(self) -> PickList:
+        return self.query_one("#pick", PickList)
+
+    def _look(self) -> None:
+        """Take in what was found since the last look."""
+        if not self.is_attached:
+            return
+        count, columns = len(self._entries), self._columns
+        for index in range(self._seen, count):
+            entry = self._entries[index]
+            date = _date(entry.date)
+            columns = (max(columns[0], len(date)), max(columns[1], cells(entry.length)))
+            self._texts.append(folded(one_line(f"{entry.title or ''} {entry.id} {date} {entry.opening}")))
+            if self._matches(index):
+                self._matching.append(index)
+        self._seen = count
+        if columns != self._columns:
+            self._columns = columns
+            self._draw(self._list.highlighted or 0)
+        self._fill_ahead()
+        self._say()
+
+    def _say(self) -> None:
+        total = f"{self._seen:,}"
+        shown = f"{len(self._matching):,} of {total}" if self._words else total
+        parts = [f"{shown} conversations"]
+        if self._catalog is not None and self._catalog.path is not None:
+            read, size = self._catalog.read, max(self._catalog.size, 1)
+            parts.insert(0, f"reading {one_line(self._catalog.path.name)}: {whole_share(min(read / size, 1.0))} of")
+            parts[0] += f" {size / 1e6:,.0f} MB"
+        elif self._catalog is not None:
+            parts.insert(0, "opening …")
+        self._list.border_subtitle = Content(" · ".join(parts))
+
+    def _matches(self, index: int) -> bool:
+        return all(word in self._texts[index] for word in self._words)
+
+    def _fill_ahead(self) -> None:
+        """Add rows if the end of those in the list is near."""
+        listed, count = self._list, self._list.option_count
+        lowest = max(listed.highlighted or 0, int(listed.scroll_y) + listed.size.height)
+        if count < len(self._matching) and lowest + _ROWS_AHEAD > count:
+            self._add(count, max(count, lowest) + _SHOWN_AT_ONCE)
+
+    def _add(self, start: int, end: int) -> None:
+        listed = self._list
+        width = listed.scrollable_content_region.width - 2
+        listed.add_options(self._row(index, width) for index in self._matching[start:end])
+        if listed.highlighted is None and listed.option_count:
+            listed.highlighted = 0
+
+    def _draw(self, highlighted: int = 0) -> None:
+        self._list.clear_options()
+        self._add(0, highlighted + _SHOWN_AT_ONCE)
+        if self._matching:
+            self._list.highlighted = min(highlighted, len(self._matching) - 1)
+
+    def _row(self, index: int, width: int) -> Content:
+        """Return title, date, first words and length, cut to the width."""
+        entry = self._entries[index]
+        dates, lengths = self._columns
+        name, opening = one_line(entry.title or entry.id), one_line(entry.opening)
+        if not entry.opening:
+            rest = f"  {entry.length}" if entry.length else ""
+            return Content(f"{clip(name, width - cells(rest))}{rest}")
+        most = _WIDTHS_OF_TITLES[width >= _WIDE]
+        date = f"{pad(_date(entry.date), dates)}  " if dates else ""
+        room = max(0, width - most - 2 - cells(date) - lengths - 2)
+        length = " " * (lengths - cells(entry.length)) + entry.length
+        return Content.assemble(f"{pad(name, most)}  {date}", (pad(opening, room), "dim"), f"  {length}")
+
+    # ---- what the user does --------------------------------------------------------------------------------
+
+    def on_resize(self) -> None:
+        if self._seen:
+            self.call_after_refresh(self._draw, self._list.highlighted or 0)
+
+    @on(Input.Changed, "#words")
+    def _filtered(self, message: Input.Changed) -> None:
+        self._words = words_in(message.value)
+        self._matching = [index for index in range(self._seen) if self._matches(index)]
+        self._draw()
+        self._say()
+
+    @on(Input.Submitted, "#words")
+    def _entered(self) -> None:
+        self._list.focus()
+
+    @on(OptionList.OptionHighlighted)
+    def _moved(self) -> None:
+        self._fill_ahead()
+
+    @on(OptionList.OptionSelected)
+    def _chosen(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(self._matching[message.option_index])
+
+    def action_filter(self) -> None:
+        self.query_one("#words", Input).focus()
+
+    def action_to_list(self) -> None:
+        self._list.focus()
+
+    def action_leave(self) -> None:
+        typed = self.query_one("#words", Input)
+        if typed.has_focus or typed.value:
+            typed.value = ""
+            self._list.focus()
+        else:
+            self.dismiss(None)
+
+
+def _date(date: datetime | None) -> str:
+    return "" if date is None else f"{date.day:2} {date:%b %Y}"
 
 
 class TextScreen(Dialog[None]):

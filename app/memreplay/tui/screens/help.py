@@ -163,9 +163,13 @@ def _keys(place: Place, rebound: Rebound) -> Iterator[Line]:
     yield line("")
 
 
-def legend_lines(timeline: Timeline) -> list[Line]:
-    """Return the signs, the channels of each memory with their meaning, and the language of breakpoints."""
+def legend_lines(timeline: Timeline, not_shown: Sequence[str] = ()) -> list[Line]:
+    """Return what is not shown, the signs, the channels of each memory with their meaning, and the language of
+    breakpoints.
+    """
+    left_out = [line(Span("Not shown", "title")), *(line("  ", one_line(each), hang=2) for each in not_shown)]
     return [
+        *([*left_out, line("")] if not_shown else []),
         *_signs(_IN_LEGEND),
         *_channel_lines(timeline),
         line(Span("Breakpoints (b)", "title")),

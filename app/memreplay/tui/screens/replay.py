@@ -287,7 +287,7 @@ class ReplayScreen(PlaceScreen[None]):
 
     def action_legend(self) -> None:
         """Explain the signs on the screen, and the channels that each memory searches through."""
-        self.open_screen(TextScreen("legend", legend_lines(self.timeline)))
+        self.open_screen(TextScreen("legend", legend_lines(self.timeline, self.source.all_not_shown)))
 
     def action_headless(self) -> None:
         """Show the command that repeats this run without a screen."""
