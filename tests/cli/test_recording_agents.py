@@ -75,6 +75,8 @@ def test_an_agent_is_run_with_its_exporter_set(run_cli: RunCli, tmp_path: Path) 
     ("options", "problem"),
     [
         ((), "what to record is missing"),
+        (("--mcp", "no-such-server"), "no-such-server cannot be started"),
+        (("--mcp", "server", "--otlp", "4318"), "leave out --otlp"),
         (("--otlp", "300000"), "expected HOST:PORT"),
         (("--otlp", "0.0.0.0:47319", "--token", "short"), "at least 16 characters"),
     ],

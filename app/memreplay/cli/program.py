@@ -14,7 +14,7 @@ from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.cli.replay import replay
 
 COMMANDS = {
-    "record": "Record a running agent by its OpenTelemetry spans.",
+    "record": "Record a running agent by its OpenTelemetry spans, or by the calls of its MCP memory.",
     "redact": "Copy an agent's recording without names, numbers, addresses and keys.",
     "mark": "Say what a running agent's memory should have returned at a turn: which stage lost it?",
     "report": "Write the results of a finished run again. Asks no model.",

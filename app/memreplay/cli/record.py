@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,6 +35,13 @@ def record(
         str | None,
         typer.Option(metavar="HOST:PORT|FILE", help="Receive OpenTelemetry spans here, or read them from a file."),
     ] = None,
+    mcp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Stand between an MCP client on standard input and this memory server, and record.",
+        ),
+    ] = None,
     token: Annotated[
         str | None,
         typer.Option(
@@ -44,14 +52,38 @@ def record(
     ] = None,
 ) -> None:
     """Record a running agent into a file; memreplay FILE --follow shows it meanwhile."""
+    if mcp is not None:
+        raise typer.Exit(_stand_between(mcp, otlp, agent, file))
     if otlp is None:
-        raise UsageError("what to record is missing: --otlp 127.0.0.1:4318, or --otlp spans.json")
+        raise UsageError("what to record is missing: --otlp 127.0.0.1:4318, --otlp spans.json, or --mcp COMMAND")
     from memreplay.capture.journal import Journal
 
     if Path(otlp).is_file():
         _read(Path(otlp), Journal(file))
         return
     raise typer.Exit(_receive(otlp, token, tuple(agent or ()), Journal(file)))
+
+
+def _stand_between(command: str, otlp: str | None, agent: list[str] | None, file: Path) -> int:
+    """Pass everything between an MCP client and a server, and note the tool calls; the server's exit code."""
+    from memreplay.capture.journal import Journal
+    from memreplay.capture.mcp_proxy import run_mcp_proxy
+
+    if otlp is not None or agent:
+        raise UsageError("--mcp records an MCP server alone: leave out --otlp and the agent's command")
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"--mcp {command}: {error}") from None
+    if not words:
+        raise UsageError("--mcp: expected the command that starts the server")
+    journal = Journal(file)
+    try:
+        return run_mcp_proxy(words, journal)
+    except OSError as error:
+        raise UsageError(f"--mcp: {words[0]} cannot be started: {error.strerror or error}") from None
+    finally:
+        journal.close()
 
 
 def _read(path: Path, journal: Journal) -> None:
