@@ -25,7 +25,7 @@ from typing import Any, Literal, TextIO, get_args
 
 from memory_backends.adapters.library import Found, LibraryMemory, library, require
 from memory_backends.addresses import Address, parse_address
-from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall
+from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall, Snapshot
 from memory_backends.resources import Resources
 from memory_backends.storable import finite_score
 
@@ -242,6 +242,12 @@ class McpMemory(LibraryMemory):
 
     async def items(self) -> Mapping[str, Mapping[str, Any]] | None:
         return await self._held() if "list" in self._tools else None
+
+    async def snapshot(self) -> Snapshot:
+        """Return what the server lists; unknown where it has no tool that lists."""
+        if self._server is not None and "list" not in self._tools:
+            return Snapshot(is_known=False)
+        return await super().snapshot()
 
     async def close(self, status: ClosingStatus) -> None:
         if self._server is not None:

@@ -48,6 +48,10 @@ PREFIXES = ("personal_state:", "shared_state:", "full_history:")
 
 CONNECT_SECONDS = 3.0
 
+_SECONDS_TO_MEET = 1.0
+_TLS_ALERT = b"\x15"
+"""The first byte with which a server that speaks TLS answers anything else."""
+
 _PROBE_SECONDS = 60
 _NEARLY_FULL = 0.9
 
@@ -61,7 +65,15 @@ class RedisConnection:
     bounds how often a command is tried while the server does not answer.
     """
 
-    def __init__(self, connect: Callable[[], Redis], description: str, attempts: int = ATTEMPTS) -> None:
+    def __init__(
+        self,
+        connect: Callable[[], Redis],
+        description: str,
+        attempts: int = ATTEMPTS,
+        endpoint: tuple[str, int, bool] | None = None,
+    ) -> None:
+        """``endpoint`` is host, port, and whether TLS is spoken; None for an embedded one."""
+        self._endpoint = endpoint
         self._connect = connect
         self.description = description
         self._attempts = attempts
@@ -101,7 +113,8 @@ class RedisConnection:
             )
         except ValueError as error:
             raise StoreAddressError(f"The Redis address cannot be read: {error}; {expected}") from error
-        return cls(lambda: client, description, attempts)
+        endpoint = (address.host, address.port or 6379, url.startswith("rediss:"))
+        return cls(lambda: client, description, attempts, endpoint)
 
     @property
     def is_shared(self) -> bool:
@@ -116,8 +129,35 @@ class RedisConnection:
         if not self.is_shared:
             return
         attempts = min(self._attempts, ATTEMPTS_TO_REACH)
-        await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
+        try:
+            await self._guarded(self.client.ping)
+        except StoreUnavailableError:
+            if met := await self._met():
+                raise StoreUnavailableError(f"Redis at {self.description} {met}") from None
+            await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
         await self._guarded(lambda: with_retry(self._probe, _may_pass, attempts))
+
+    async def _met(self) -> str | None:
+        """Return what answers at the address in place of what was expected; None where that does not say."""
+        assert self._endpoint is not None
+        host, port, is_tls = self._endpoint
+        try:
+            async with asyncio.timeout(_SECONDS_TO_MEET):
+                reader, writer = await asyncio.open_connection(host, port)
+                try:
+                    writer.write(b"GET / HTTP/1.0\r\n\r\n")
+                    answer = await reader.read(16)
+                finally:
+                    writer.close()
+        except (OSError, TimeoutError):
+            return None
+        if answer.startswith(b"HTTP/"):
+            return "is a web server, and not Redis"
+        if is_tls and answer[:1] in (b"-", b"+", b"$"):
+            return "speaks no TLS: use redis:// in place of rediss://"
+        if not is_tls and answer[:1] == _TLS_ALERT:
+            return "speaks TLS alone: use rediss:// in place of redis://"
+        return None
 
     async def _probe(self) -> None:
         client: Any = self.client

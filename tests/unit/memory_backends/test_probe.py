@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from redis import Redis
 
@@ -65,3 +67,29 @@ async def test_a_policy_that_evicts_is_named():
         found = await checked(server.port, "")
         assert len(found) == (1 if used > 1.8 * 2**20 else 0)
         admin.close()
+
+
+@pytest.mark.parametrize(
+    ("scheme", "answer", "said"),
+    [
+        ("redis", b"HTTP/1.1 400 Bad Request\r\n\r\n", "is a web server, and not Redis"),
+        ("rediss", b"-ERR wrong number of arguments for 'get' command\r\n", "use redis:// in place of rediss://"),
+        ("redis", b"\x15\x03\x01\x00\x02\x02\x46", "use rediss:// in place of redis://"),
+    ],
+)
+async def test_what_answers_in_place_of_the_server_is_named(scheme: str, answer: bytes, said: str):
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received = await reader.read(16)
+        if received.startswith((b"GET", b"*")):
+            writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(respond, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    connection = RedisConnection.to(f"{scheme}://127.0.0.1:{port}", attempts=1)
+    try:
+        with pytest.raises(StoreUnavailableError, match=said):
+            await connection.check()
+    finally:
+        await connection.aclose()
+        server.close()
