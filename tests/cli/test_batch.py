@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import RunCli
+from tests.stubs.openai_server import OpenAIServer, answer
 
 ALL = ("--backend", "hybrid", "--backend", "rag", "--backend", "full_context", "--backend", "closed_book")
 
@@ -176,14 +177,16 @@ def _make_it_look_killed(recording: Path) -> list[tuple[int, str]]:
 def test_replies_of_an_earlier_run_are_reused_unless_refused(run_cli: RunCli, tmp_path: Path) -> None:
     def reused(name: str, *more: str) -> set[bool]:
         path = tmp_path / f"{name}.sqlite3"
-        run_cli("--batch", "--dataset", "identity-01", "--backend", "rag", "--recording", path, *more)
+        asked = ("--batch", "--dataset", "identity-01", "--backend", "rag", "--recording", path)
+        run_cli(*asked, "--model", "openai/stub", "--api-base", server.url, *more)
         with sqlite3.connect(path) as db:
             bodies = db.execute("select body from events where kind = 'reply_received'").fetchall()
         return {json.loads(body)["reply"].get("reused", False) for (body,) in bodies}
 
-    assert reused("first") == {False}
-    assert reused("second") == {True}
-    assert reused("third", "--no-cache") == {False}
+    with OpenAIServer(lambda received: answer("Gemma")) as server:
+        assert reused("first") == {False}
+        assert reused("second") == {True}
+        assert reused("third", "--no-cache") == {False}
 
 
 @pytest.mark.usefixtures("embedded_by_words")
