@@ -57,7 +57,9 @@ def held(path: Path, turn: int) -> dict[str, str]:
 
 def test_chroma(path: Path):
     chromadb = pytest.importorskip("chromadb")
-    collection = chromadb.EphemeralClient().get_or_create_collection(path.parent.name, embedding_function=None)
+    collection = chromadb.PersistentClient(str(path.parent / "chroma")).create_collection(
+        "facts", embedding_function=None
+    )
     memory = memreplay.record(collection, path)
     for number, text in enumerate(SAYS):
         with memreplay.turn("one", "user", text):
