@@ -176,8 +176,10 @@ class RedisConnection:
                     await pipeline.watch(key)
                     await pipeline.get(key)
                     pipeline.multi()
-                    pipeline.set(key, "memreplay")
+                    # Without DEL the key cannot be removed: then it expires.
+                    pipeline.set(key, "memreplay", keepttl=True)
                     await pipeline.execute()
+                await client.strlen(key)
             await client.publish(f"channel:shared_state:{name}", "memreplay")
             await client.delete(*keys)
         except Exception:
