@@ -138,7 +138,7 @@ def captured(notes: Sequence[Note], path: Path) -> Capture:
     marks = [mark for note in notes if note.source == "mark" and (mark := mark_of(note)) is not None]
     by_owner = _by_owner(operations)
     made = tuple(
-        _Assembly(owner, path, mine, [mark for mark in marks if mark.conversation == owner]).made()
+        _Assembly(owner, path, mine, [mark for mark in marks if mark.conversation == owner], reader.left_out).made()
         for owner, mine in by_owner.items()
     )
     warnings: list[str] = []
@@ -190,13 +190,19 @@ class _Placed(NamedTuple):
 class _Assembly:
     """The conversation of one owner, while it is made."""
 
-    def __init__(self, owner: str, path: Path, operations: Sequence[Operation], marks: Sequence[Mark]) -> None:
-        self._owner, self._path = owner, path
+    def __init__(
+        self,
+        owner: str,
+        path: Path,
+        operations: Sequence[Operation],
+        marks: Sequence[Mark],
+        left_out: LeftOut,
+    ) -> None:
+        self._owner, self._path, self._left_out = owner, path, left_out
         self._operations = operations
         self._marks = marks
         self._turns: list[Turn] = []
         self._sessions: list[Session] = []
-        self._session_ids: dict[str | None, int] = {}
         self._last_at = 0.0
         self._message_ids: dict[str, int] = {}
         self._placed: list[_Placed] = []
@@ -293,7 +299,7 @@ class _Assembly:
             if operation.is_of_model:
                 by_session[operation.session].append(_call_of(operation, self._path))
         return {
-            session: deque(message for message in aligned(calls, LeftOut()) if message.role != "other")
+            session: deque(message for message in aligned(calls, self._left_out) if message.role != "other")
             for session, calls in by_session.items()
         }
 
@@ -452,6 +458,9 @@ class _Memories:
                 if operation.removed:
                     yield StoreOperated(**at, operation=self._removed(operation, turns))
                 yield Observed(**at, turns=turns, ms=operation.ms)
+            case "remove" if not operation.removed:
+                # Which items are gone is unknown: later reads tell.
+                yield StoreOperated(**at, operation=self._command(operation, None, turns))
             case "remove" | "clear":
                 yield StoreOperated(**at, operation=self._removed(operation, turns))
             case "list":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memory_backends.base import Hit
 from memreplay.capture.journal import Journal, Note
-from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.models import Conversation, Question, Turn
 from memreplay.engine.answers import ask_fields, score_answer
 from memreplay.engine.events import AnswerScored, Perceived, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.grading import RetrievalScore, Score
@@ -87,10 +87,9 @@ def asked_of(
     ``prompts`` are those that the agent's model got, by the turn of its reply, where they were recorded.
     """
     turn = max(0, min(mark.turn, len(conversation.turns)))
-    reply = next((each.text for each in conversation.turns[turn:] if each.role == "assistant"), None)
-    if turn and conversation.turns[turn - 1].role == "assistant":
-        reply = conversation.turns[turn - 1].text
-    given = next((prompts[number] for number in range(turn, len(conversation.turns) + 1) if number in prompts), "")
+    exchange = _rest_of_exchange(conversation, turn)
+    reply = next((each.text for each in exchange if each.role == "assistant"), None)
+    given = next((prompts[each.number] for each in exchange if each.number in prompts), "")
     for memory in memories:
         read = [
             event
@@ -117,8 +116,22 @@ def asked_of(
         received = Reply(text=reply or "(the agent's reply was not recorded)")
         yield ReplyReceived(**ask_fields(asked), reply=received)
         if reply is None:
-            # Whoever marks an answer says that it was not given.
+            # The user marks what memory failed to return, so a reply that was not recorded counts as wrong.
             score = Score(outcome="wrong", score=0.0, predicted=received.text)
             yield AnswerScored(**ask_fields(asked), score=score, retrieval=RetrievalScore())
         else:
             yield score_answer(mark.question, asked, received)
+
+
+def _rest_of_exchange(conversation: Conversation, turn: int) -> Sequence[Turn]:
+    """Return a turn and those after it up to the user's next one: a later reply answers something else."""
+    rest = conversation.turns[max(turn - 1, 0) :]
+    end = next(
+        (
+            place
+            for place, each in enumerate(rest)
+            if (place and each.role == "user") or each.session != rest[0].session
+        ),
+        len(rest),
+    )
+    return rest[:end]

@@ -283,7 +283,10 @@ class NoteReader:
             yield self._checkpoint(base, arguments, place)
             return
         if library is not None and library.name == "chroma":
-            yield _chroma(base, arguments, result)
+            read = _chroma(base, arguments, result)
+            if read.kind == "remove" and not read.removed and read.error is None:
+                self.left_out.add("call", f"of {method} removes something that it does not name", place)
+            yield read
             return
         yield self._generic(base, arguments, result, place)
 
@@ -302,9 +305,9 @@ class NoteReader:
                 return replace(base, query=_first_text(arguments, _QUERIES), items=items)
             case "remove":
                 ids = tuple(_ids_in(arguments))
-                return replace(
-                    base, removed=ids, kind="remove" if ids else "clear", place=_place_of(base, arguments)
-                )
+                if not ids and base.error is None:
+                    self.left_out.add("call", f"of {base.call} removes something that it does not name", place)
+                return replace(base, removed=ids, place=_place_of(base, arguments))
             case _:
                 return base
 
@@ -509,7 +512,7 @@ def _chroma(base: Operation, arguments: Mapping[str, Any], result: Any) -> Opera
         return replace(base, items=items)
     if base.kind == "remove":
         ids = _listed(arguments.get("ids"))
-        return replace(base, removed=tuple(map(str, ids)), kind="remove" if ids else "clear")
+        return replace(base, removed=tuple(map(str, ids)))
     columns = result if isinstance(result, dict) else {}
     rows = [_listed(columns.get(name)) for name in ("ids", "documents", "metadatas", "distances")]
     queries = [str(text) for text in _listed(arguments.get("query_texts"))]

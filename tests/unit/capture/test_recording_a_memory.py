@@ -257,3 +257,34 @@ def test_notes_wait_while_the_file_is_locked_and_the_agent_does_not(path: Path):
         time.sleep(0.01)
     assert len(reader.after()) == 20 and waited < 1.0
     reader.close()
+
+
+def test_a_removal_that_names_nothing_removes_nothing(path: Path):
+    class Topics:
+        def add(self, text: str) -> str:
+            return f"id of {text}"
+
+        def forget(self, topic: str) -> None:
+            return None
+
+    memory = memreplay.record(Topics(), path, writes=["add"], removes=["forget"])
+    memory.add("lives in Girona")
+    memory.forget("weather")
+    with opened(path) as run:
+        held = run.conversation("agent").at(2)["topics"].points
+        sentences = run.settings["not_shown"]
+    assert [dict(points) for points in held.values()] == [{"id of lives in Girona": {"content": "lives in Girona"}}]
+    assert "1 call of forget removes something that it does not name" in sentences[0]
+
+
+def test_a_later_reply_is_not_taken_for_the_one_that_was_not_recorded(path: Path):
+    memory = recorded_notebook(path)
+    with memreplay.turn("monday", "user", "Where do I live?", user=USER):
+        memory.search("Where do I live?", user_id=USER)
+    with memreplay.turn("monday", "user", "And my dog?", user=USER):
+        pass
+    with memreplay.turn("monday", "assistant", "In Girona, and it is Bruno.", user=USER):
+        pass
+    mark(path, 1, "Girona", "1")
+    with opened(path) as run:
+        assert [row.predicted for row in run.questions] == ["(the agent's reply was not recorded)"]
