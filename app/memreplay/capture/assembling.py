@@ -404,13 +404,13 @@ _LOOKS_BACK = 64
 
 
 class _Memories:
-    """What each memory of a conversation did, as events; it keeps what is known to be stored."""
+    """The events of each memory of a conversation, and the items that are known to be stored."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self.names: dict[str, None] = {}
         self.prompts: dict[int, str] = {}
-        """What the agent's model was given, by the turn that it replied with."""
+        """The prompts of the agent's model, by the turn that it replied with."""
         self._held: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
         self._sources: dict[tuple[str, str, str], tuple[str, ...]] = {}
 

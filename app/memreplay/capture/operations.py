@@ -22,7 +22,7 @@ from memreplay.conversations.validation_errors import Place
 from memreplay.errors import DatasetError
 
 Kind = Literal["message", "write", "read", "get", "list", "remove", "clear", "chat", "state"]
-"""What an operation does. ``get`` reads items by their ids, ``list`` all of them; ``clear`` removes all. A ``chat``
+"""The effect of an operation. ``get`` reads items by their ids, ``list`` all of them; ``clear`` removes all. A ``chat``
 is a call in which an agent that has a memory was spoken to; ``state`` replaces a whole state."""
 
 

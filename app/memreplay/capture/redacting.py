@@ -54,7 +54,7 @@ _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re
 
 @dataclass
 class Redaction:
-    """What each name, number and address becomes. ``names`` are replaced besides those that are found."""
+    """The replacements of names, numbers and addresses. ``names`` are replaced besides those that are found."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     _names: dict[str, str] = field(default_factory=dict)
