@@ -22,8 +22,8 @@ from memreplay.conversations.validation_errors import Place
 from memreplay.errors import DatasetError
 
 Kind = Literal["message", "write", "read", "get", "list", "remove", "clear", "chat", "state"]
-"""The effect of an operation. ``get`` reads items by their ids, ``list`` all of them; ``clear`` removes all. A ``chat``
-is a call in which an agent that has a memory was spoken to; ``state`` replaces a whole state."""
+"""The effect of an operation. ``get`` reads items by their ids, ``list`` all of them; ``clear`` removes all. A
+``chat`` is a call in which an agent that has a memory was spoken to; ``state`` replaces a whole state."""
 
 
 @dataclass(frozen=True)
