@@ -33,8 +33,8 @@ from memreplay.recording.connection import connect, connect_read_only
 
 Source = Literal["message", "call", "span", "mcp", "mark", "lost", "redacted", "unreadable"]
 """The subject of a note: a message of the conversation, a call of a Python memory, an OpenTelemetry span, a tool
-call of an MCP server, an answer that the user expected, notes that could not be written, the sign of a redacted copy, or
-a damaged note."""
+call of an MCP server, an answer that the user expected, notes that could not be written, the sign of a redacted
+copy, or a damaged note."""
 
 LATEST: Final = 253_402_300_799.0
 """The end of the year 9999, in seconds since 1970: no date lies after it."""
