@@ -25,7 +25,7 @@ from memory_backends.base import (
     StoreLostError,
     StoreUnavailableError,
 )
-from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, with_retry
+from memory_backends.stores.retry import PATIENCE_TO_REACH, Contact
 from memory_backends.stores.trace import (
     Change,
     FoundPoint,
@@ -56,16 +56,18 @@ _NO_QDRANT = "does not answer like Qdrant; another server may be listening there
 class QdrantConnection:
     """A connection to Qdrant that several conversations share. Nothing is sent before the first use.
 
-    ``description`` is ``embedded`` or ``host:port``: safe to show: no key. ``attempts`` bounds how
-    often a command is tried while the server does not answer.
+    ``description`` is ``embedded`` or ``host:port``: safe to show: no key. ``patience`` is how long a server
+    may stay silent before it is given up, in seconds.
     """
 
-    def __init__(self, url: str | None, api_key: str | None, description: str, attempts: int = ATTEMPTS) -> None:
+    def __init__(
+        self, url: str | None, api_key: str | None, description: str, patience: float | None = None
+    ) -> None:
         self._url = url
         self._api_key = api_key
         self._shared: QdrantClient | None = None
         self.description = description
-        self._attempts = attempts
+        self._contact = Contact(patience, REPLY_SECONDS)
 
     @classmethod
     def embedded(cls) -> QdrantConnection:
@@ -73,14 +75,14 @@ class QdrantConnection:
         return cls(None, None, "embedded")
 
     @classmethod
-    def to(cls, url: str, api_key: str | None = None, attempts: int = ATTEMPTS) -> QdrantConnection:
+    def to(cls, url: str, api_key: str | None = None, patience: float | None = None) -> QdrantConnection:
         """Return a server at ``http://host[:port]``, or ``https://`` for TLS."""
         expected = "expected http://host[:port] or https://…"
         try:
             address = parse_address(url, ("http", "https"))
         except ValueError as error:
             raise StoreAddressError(f"The Qdrant address cannot be read: {error}; {expected}") from error
-        return cls(address.url, api_key, f"{address.host}:{address.port or 6333}", attempts)
+        return cls(address.url, api_key, f"{address.host}:{address.port or 6333}", patience)
 
     @property
     def is_shared(self) -> bool:
@@ -106,8 +108,7 @@ class QdrantConnection:
         """Raise :class:`StoreUnavailableError` unless the server answers and accepts the key."""
         if self.is_shared:
             client = await asyncio.to_thread(self.client)
-            attempts = min(self._attempts, ATTEMPTS_TO_REACH)
-            await self._run(lambda: asyncio.to_thread(client.get_collections), attempts)
+            await self._run(lambda: asyncio.to_thread(client.get_collections), PATIENCE_TO_REACH)
 
     async def aclose(self) -> None:
         if self._shared is not None:
@@ -116,16 +117,34 @@ class QdrantConnection:
 
     async def run(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Await a call of the client, with retries: every command that we use may be repeated."""
-        return await self._run(call, self._attempts)
+        return await self._run(call, None)
 
-    async def _run(self, call: Callable[[], Awaitable[Answer]], attempts: int) -> Answer:
+    async def _run(self, call: Callable[[], Awaitable[Answer]], patience: float | None) -> Answer:
         try:
-            return await with_retry(call, _may_pass, attempts)
+            return await self._contact.retrying(call, _may_pass, patience)
         except Exception as error:
             reason = _reason(error)
             if reason is None or (reason == _NO_QDRANT and not self.is_shared):
                 raise
-            raise StoreUnavailableError(f"Qdrant at {self.description} {reason}") from error
+            kind = BackendError if _is_of_the_command(error) else StoreUnavailableError
+            raise kind(f"Qdrant at {self.description} {reason}") from error
+
+    @property
+    def waited_for(self) -> str:
+        """Return that calls have waited for this server, and how long; empty while that is not long."""
+        silence = self._contact.silence if self.is_shared else 0.0
+        return f"Qdrant at {self.description} (no answer for {silence:.0f} s)" if silence else ""
+
+
+def _is_of_the_command(error: Exception) -> bool:
+    """Return whether a server that answers refuses this command alone, and not its user."""
+    from qdrant_client.http.exceptions import UnexpectedResponse
+
+    return (
+        isinstance(error, UnexpectedResponse)
+        and 400 <= (error.status_code or 0) < 500
+        and error.status_code not in (401, 403, 429)
+    )
 
 
 def is_conflict(error: Exception) -> bool:
@@ -493,7 +512,7 @@ class KnowledgeStore:
                 return call(client)
             try:
                 return await self._connection.run(lambda: asyncio.to_thread(call, client))
-            except StoreUnavailableError as error:
+            except BackendError as error:
                 if self._ledger and is_missing(error.__cause__):
                     raise StoreLostError(self._dropped()) from error
                 raise

@@ -24,7 +24,7 @@ from pydantic_core import PydanticSerializationError
 from memory_backends.addresses import parse_address
 from memory_backends.base import BackendError, StoreAddressError, StoreLostError, StoreUnavailableError
 from memory_backends.records import Record
-from memory_backends.stores.retry import ATTEMPTS, ATTEMPTS_TO_REACH, respecting_cancellation, with_retry
+from memory_backends.stores.retry import PATIENCE_TO_REACH, Contact, respecting_cancellation
 from memory_backends.stores.trace import (
     AppendChange,
     Change,
@@ -61,22 +61,22 @@ REPLY_SECONDS = 15.0
 class RedisConnection:
     """A connection to Redis that several conversations share. Nothing is sent before the first use.
 
-    ``description`` is ``embedded`` or ``host:port/db``: safe to show: no user, no password. ``attempts``
-    bounds how often a command is tried while the server does not answer.
+    ``description`` is ``embedded`` or ``host:port/db``: safe to show: no user, no password. ``patience`` is how
+    long a server may stay silent before it is given up, in seconds.
     """
 
     def __init__(
         self,
         connect: Callable[[], Redis],
         description: str,
-        attempts: int = ATTEMPTS,
+        patience: float | None = None,
         endpoint: tuple[str, int, bool] | None = None,
     ) -> None:
         """``endpoint`` is host, port, and whether TLS is spoken; None for an embedded one."""
         self._endpoint = endpoint
         self._connect = connect
         self.description = description
-        self._attempts = attempts
+        self._contact = Contact(patience, REPLY_SECONDS)
 
     @cached_property
     def client(self) -> Redis:
@@ -89,7 +89,7 @@ class RedisConnection:
         return cls(_embedded_client, "embedded")
 
     @classmethod
-    def to(cls, url: str, attempts: int = ATTEMPTS) -> RedisConnection:
+    def to(cls, url: str, patience: float | None = None) -> RedisConnection:
         """Return a server at ``redis://[user:password@]host[:port][/db]``, or ``rediss://`` for TLS.
 
         ``?ssl_ca_certs=PATH`` names a private certificate authority.
@@ -114,12 +114,18 @@ class RedisConnection:
         except ValueError as error:
             raise StoreAddressError(f"The Redis address cannot be read: {error}; {expected}") from error
         endpoint = (address.host, address.port or 6379, url.startswith("rediss:"))
-        return cls(lambda: client, description, attempts, endpoint)
+        return cls(lambda: client, description, patience, endpoint)
 
     @property
     def is_shared(self) -> bool:
         """Return whether this is a server, which others may use too."""
         return self._connect is not _embedded_client
+
+    @property
+    def waited_for(self) -> str:
+        """Return that calls have waited for this server, and how long; empty while that is not long."""
+        silence = self._contact.silence
+        return f"Redis at {self.description} (no answer for {silence:.0f} s)" if silence else ""
 
     async def check(self) -> None:
         """Raise :class:`StoreUnavailableError` unless the server answers, and this user may do all that a run does.
@@ -128,14 +134,21 @@ class RedisConnection:
         """
         if not self.is_shared:
             return
-        attempts = min(self._attempts, ATTEMPTS_TO_REACH)
+        try:
+            await self._check_answers()
+        except StoreUnavailableError:
+            raise
+        except BackendError as error:  # of one command, which a run needs
+            raise StoreUnavailableError(str(error)) from error
+
+    async def _check_answers(self) -> None:
         try:
             await self._guarded(self.client.ping)
-        except StoreUnavailableError:
+        except BackendError:
             if met := await self._met():
                 raise StoreUnavailableError(f"Redis at {self.description} {met}") from None
-            await self._guarded(lambda: with_retry(self.client.ping, _may_pass, attempts))
-        await self._guarded(lambda: with_retry(self._probe, _may_pass, attempts))
+            await self._guarded(lambda: self._contact.retrying(self.client.ping, _may_pass, PATIENCE_TO_REACH))
+        await self._guarded(lambda: self._contact.retrying(self._probe, _may_pass, PATIENCE_TO_REACH))
 
     async def _met(self) -> str | None:
         """Return what answers at the address in place of what was expected; None where that does not say."""
@@ -214,7 +227,7 @@ class RedisConnection:
 
     async def read(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Run a command that may be repeated without harm."""
-        return await self._guarded(lambda: with_retry(call, _may_pass, self._attempts))
+        return await self._guarded(lambda: self._contact.retrying(call, _may_pass))
 
     async def write(self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]) -> Answer:
         """Run a command that must not simply be repeated.
@@ -227,12 +240,14 @@ class RedisConnection:
     async def _once_then_again(
         self, call: Callable[[], Awaitable[Answer]], again: Callable[[], Awaitable[Answer]]
     ) -> Answer:
-        try:
-            return await call()
-        except Exception as error:
-            if not _may_pass(error):
-                raise
-        return await with_retry(again, _may_pass, self._attempts)
+        is_first = True
+
+        def attempt() -> Awaitable[Answer]:
+            nonlocal is_first
+            is_first, was_first = False, is_first
+            return call() if was_first else again()
+
+        return await self._contact.retrying(attempt, _may_pass)
 
     async def _guarded(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         from redis.exceptions import RedisError
@@ -240,7 +255,8 @@ class RedisConnection:
         try:
             return await respecting_cancellation(call())
         except (RedisError, OSError) as error:
-            raise StoreUnavailableError(f"Redis at {self.description} {_reason(error)}") from error
+            kind = StoreUnavailableError if _is_of_the_server(error) else BackendError
+            raise kind(f"Redis at {self.description} {_reason(error)}") from error
         except UnicodeEncodeError as error:
             raise BackendError("A text with half a surrogate pair cannot be stored as UTF-8") from error
 
@@ -257,6 +273,25 @@ def _may_pass(error: BaseException) -> bool:
 
     passing = (ConnectionError, TimeoutError, BusyLoadingError, OSError)
     return isinstance(error, passing) and not isinstance(error, AuthenticationError)
+
+
+_STATES = ("OOM", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN")
+"""How a refusal begins that every such command would meet: the client leaves some of them away."""
+
+
+def _is_of_the_server(error: Exception) -> bool:
+    """Return whether what failed is the server, or what this user may do there, and not the command alone."""
+    from redis.exceptions import (
+        AuthenticationError,
+        NoPermissionError,
+        OutOfMemoryError,
+        ReadOnlyError,
+        ResponseError,
+    )
+
+    if isinstance(error, AuthenticationError | NoPermissionError | OutOfMemoryError | ReadOnlyError):
+        return True
+    return not isinstance(error, ResponseError) or str(error).startswith(_STATES)
 
 
 def _reason(error: Exception) -> str:

@@ -105,7 +105,7 @@ async def test_the_silence_of_each_model_is_told() -> None:
         assert limiters.silence() == ""
         clock.time += 12.0
         limiters.of("b").heard()
-        assert limiters.silence() == "waiting for a (1 call, no reply for 12 s)"
+        assert limiters.silence() == "a (1 call, no reply for 12 s)"
     assert limiters.silence() == ""
 
 

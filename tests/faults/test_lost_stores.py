@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,6 +40,7 @@ class Servers:
     qdrant: QdrantServerStub
     model: OpenAIServer
     port: int = 0
+    process: int = 0
 
     @property
     def options(self) -> tuple[object, ...]:
@@ -163,6 +166,62 @@ FAULTS: Final = (
     Fault("half of the points gone", _halve, _IN_QDRANT),
     Fault("another program overwrites points", _overwrite_points, _IN_QDRANT, ("last answer",)),
     Fault("another program adds points", _add_points, _IN_QDRANT),
+)
+
+
+def _hang(servers: Servers) -> None:
+    with servers.plain_redis() as client:
+        servers.process = client.info("server")["process_id"]
+    os.kill(servers.process, signal.SIGSTOP)
+
+
+def _wake(servers: Servers) -> None:
+    os.kill(servers.process, signal.SIGCONT)
+
+
+def _end(servers: Servers) -> None:
+    servers.redis.terminate()
+
+
+def _start(servers: Servers) -> None:
+    servers.redis.start()
+
+
+def _refuse_writes(servers: Servers) -> None:
+    with servers.plain_redis() as client:
+        client.config_set("maxmemory", 1)
+
+
+def _refuse_user(servers: Servers) -> None:
+    with servers.plain_redis() as client:
+        client.execute_command("ACL", "SETUSER", "default", "-get", "-append", "-getrange")
+
+
+def _accept_user(servers: Servers) -> None:
+    with servers.plain_redis() as client:
+        client.execute_command("ACL", "SETUSER", "default", "+@all")
+
+
+class Outage(NamedTuple):
+    """A server that is of no use until its owner mends it; ``said`` is the reason that the run gives."""
+
+    name: str
+    strike: Callable[[Servers], None]
+    mend: Callable[[Servers], None]
+    said: str
+    harmless: tuple[Moment, ...] = ()
+
+
+OUTAGES: Final = (
+    Outage("Redis hangs", _hang, _wake, "does not answer"),
+    Outage(
+        "Redis is gone",
+        lambda servers: servers.redis.terminate(),
+        lambda servers: servers.redis.start(),
+        "does not answer",
+    ),
+    Outage("Redis is full", _refuse_writes, Servers.clear, "refuses", ("between", "asking", "last answer")),
+    Outage("the user may not read", _refuse_user, _accept_user, "says that this user lacks a permission"),
 )
 
 LOSSES: Final = tuple(fault for fault in FAULTS if fault.harmless != MOMENTS)
@@ -315,3 +374,32 @@ def test_a_loss_again_is_an_error_of_the_rows_that_names_the_store_and_can_be_re
             code, said = _play(run_cli, folder, memory, servers, None, "--resume", "--retry-errors")
             assert (code, _rows(folder)) == (0, expected), (memory, moment, said)
             servers.clear()
+
+
+@pytest.mark.parametrize("outage", OUTAGES, ids=lambda outage: outage.name)
+def test_a_server_that_is_away_for_good_stops_the_run_which_can_be_resumed(
+    run_cli: RunCli,
+    tmp_path: Path,
+    servers: Servers,
+    outage: Outage,
+    undisturbed: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("memory_backends.stores.retry.PATIENCE", 1.0)
+    monkeypatch.setattr("memory_backends.stores.redis.REPLY_SECONDS", 0.5)
+    expected = _undisturbed(run_cli, tmp_path / "full_context", "full_context", servers, undisturbed)
+    moments = MOMENTS if TORTURE > 1 else ("filling", "asking")
+    for moment in (moment for moment in moments if moment not in outage.harmless):
+        folder = tmp_path / moment
+        try:
+            code, said = _play(
+                run_cli, folder, "full_context", servers, Striking(lambda: outage.strike(servers), moment)
+            )
+            assert code == 5, (moment, said)
+            assert f"Redis at 127.0.0.1:{servers.port}/0 {outage.said}" in said, (moment, said)
+            assert "--resume" in said, (moment, said)
+        finally:
+            outage.mend(servers)
+        code, said = _play(run_cli, folder, "full_context", servers, None, "--resume")
+        assert (code, _rows(folder)) == (0, expected), (moment, said)
+        servers.clear()

@@ -18,6 +18,7 @@ from memory_backends.base import (
     Namespace,
     Recall,
     StoreLostError,
+    StoreUnavailableError,
 )
 from memory_backends.editing import Editable, StoreEdit
 from memory_backends.stores.trace import Phase
@@ -36,7 +37,7 @@ from memreplay.engine.events import (
     StoreOperated,
     event_of,
 )
-from memreplay.llm.rate_limiter import StoppedError
+from memreplay.llm.rate_limiter import ModelUnavailableError, StoppedError
 
 T = TypeVar("T")
 
@@ -257,6 +258,12 @@ class BackendDriver:
         except StoppedError as error:
             self._break_after(phase, turn, str(error) or "the run was stopped")
             raise
+        except StoreUnavailableError as error:
+            # It was waited for, or needs its owner: every other call of the run would end in the same way.
+            if phase != "close":
+                self._break_after(phase, turn, str(error))
+                raise ModelUnavailableError(str(error)) from error
+            failure = str(error)
         except StoreLostError as error:
             failure = self.lost = str(error)
         except BackendError as error:

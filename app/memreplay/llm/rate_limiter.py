@@ -24,7 +24,10 @@ class StoppedError(Exception):
 
 
 class ModelUnavailableError(StoppedError):
-    """Calling this model again would fail again. ``str(error)`` is one sentence: why, and how to fix it."""
+    """Calling this model, or the store that a memory needs, again would fail again.
+
+    ``str(error)`` is one sentence: why, and how to fix it.
+    """
 
 
 class Gate:
@@ -361,16 +364,14 @@ class RateLimiters:
         return {model: one.unavailable for model, one in self._by_model.items() if one.unavailable is not None}
 
     def silence(self) -> str:
-        """Return the models that have not replied for a while although they were called, in one sentence; else
-        empty.
-        """
+        """Return the models that have not replied for a while although they were called; else empty."""
         waits = [(name, *limiter.waiting_for) for name, limiter in self._by_model.items()]
         silent = [
             f"{name} ({calls} {'call' if calls == 1 else 'calls'}, no reply for {seconds:.0f} s)"
             for name, calls, seconds in waits
             if calls and seconds >= _LONG_SILENCE
         ]
-        return f"waiting for {', '.join(silent)}" if silent else ""
+        return ", ".join(silent)
 
     def mark_available(self) -> None:
         """Call all models again."""

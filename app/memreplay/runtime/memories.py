@@ -243,6 +243,12 @@ class RunMemories:
         except (StoreUnavailableError, AgentError) as error:
             raise MissingServerOrKeyError(str(error)) from None
 
+    @property
+    def silence(self) -> str:
+        """Return the servers of the stores that have not answered for a while; else empty."""
+        stores = (self._resources.redis, self._resources.qdrant)
+        return ", ".join(store.waited_for for store in stores if store.waited_for)
+
     async def warm_up(self) -> None:
         """Load the embedder in a thread before its first use."""
         await asyncio.to_thread(self._resources.embedder.embed, ["warm"])

@@ -122,6 +122,12 @@ class Run:
         models += [name for name in (self.settings.extractor, self.settings.judge) if name]
         return [model for model in dict.fromkeys(models) if model != AGENT_MODEL]
 
+    @property
+    def waiting_for(self) -> str:
+        """Return what was called and has not answered for a while, in one sentence; else empty."""
+        silent = [one for one in (self.rate_limiters.silence(), self._memories.silence) if one]
+        return f"waiting for {', '.join(silent)}" if silent else ""
+
     def try_again(self) -> None:
         """Lift the stop on models that were given up: the cause may have been fixed since."""
         self.rate_limiters.mark_available()

@@ -143,7 +143,7 @@ async def test_a_log_that_was_lost_with_its_server_is_not_continued_as_if_it_wer
 
 
 async def test_a_server_that_stays_away_is_given_up_in_words(proxy, trace) -> None:
-    connection = RedisConnection.to(f"redis://127.0.0.1:{proxy.port}", attempts=3)
+    connection = RedisConnection.to(f"redis://127.0.0.1:{proxy.port}", patience=0.3)
     proxy.away = 100
     with pytest.raises(StoreUnavailableError, match=r"^Redis at 127\.0\.0\.1:\d+/0 does not answer$"):
         await OperatingMemory(connection, trace).append_text("log", "x")

@@ -185,7 +185,7 @@ class TestServer:
         store = KnowledgeStore(QdrantConnection.to(server.url), trace, MINE, 4)
         await store.open_collection(NOTES)
         server.failures += [400]
-        with pytest.raises(StoreUnavailableError, match="refuses: 400"):
+        with pytest.raises(BackendError, match="refuses: 400"):
             await store.upsert(NOTES, [point(0)])
         operation = last(trace)
         assert (operation.command, operation.change) == ("upsert", None)

@@ -254,7 +254,7 @@ async def test_a_text_that_is_no_unicode_is_refused_with_a_sentence(memory):
 
 async def test_a_command_that_the_server_refuses_is_raised_and_noted(memory, trace, connection):
     await connection.client.rpush("list", "x")
-    with pytest.raises(StoreUnavailableError, match="refuses: WRONGTYPE"):
+    with pytest.raises(BackendError, match="refuses: WRONGTYPE"):
         await memory.append_text("list", "y")
     operation = trace.drain()[-1]
     assert (operation.command, operation.change) == ("APPEND", None)
@@ -284,7 +284,7 @@ async def test_a_server_that_stops_fails_the_write_and_is_found_again_when_it_is
     with started_valkey() as server:
         # Its own port could be somebody else's by the time it is back.
         async with cutting_proxy(server.port) as address:
-            connection = RedisConnection.to(f"redis://127.0.0.1:{address.port}", attempts=3)
+            connection = RedisConnection.to(f"redis://127.0.0.1:{address.port}", patience=0.3)
             memory = OperatingMemory(connection, trace)
             await memory.append_text("log", "x")
             server.terminate()

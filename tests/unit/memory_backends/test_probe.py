@@ -15,7 +15,7 @@ KEYS = ("~personal_state:*", "~shared_state:*", "~full_history:*")
 
 
 async def checked(port: int, user: str = "runner:secret@") -> list[str]:
-    connection = RedisConnection.to(f"redis://{user}127.0.0.1:{port}", attempts=1)
+    connection = RedisConnection.to(f"redis://{user}127.0.0.1:{port}", patience=0.1)
     try:
         await connection.check()
         return await connection.warnings()
@@ -89,7 +89,7 @@ async def test_what_answers_in_place_of_the_server_is_named(scheme: str, answer:
 
     server = await asyncio.start_server(respond, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    connection = RedisConnection.to(f"{scheme}://127.0.0.1:{port}", attempts=1)
+    connection = RedisConnection.to(f"{scheme}://127.0.0.1:{port}", patience=0.1)
     try:
         with pytest.raises(StoreUnavailableError, match=said):
             await connection.check()
