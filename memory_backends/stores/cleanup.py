@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -54,8 +54,8 @@ async def find_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> Run
     return found
 
 
-async def remove_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> RunData:
-    """Remove what :func:`find_run_data` counts; returns what was removed.
+async def remove_run_data(redis: RedisConnection, qdrant: QdrantConnection, kept: Collection[str] = ()) -> RunData:
+    """Remove what :func:`find_run_data` counts, but that of the runs that are ``kept``; return what was removed.
 
     Raises:
         StoreUnavailableError: a server does not answer.
@@ -63,8 +63,13 @@ async def remove_run_data(redis: RedisConnection, qdrant: QdrantConnection) -> R
     removed = RunData()
     client: Any = redis.client
     async for key in _keys(redis):
+        if _run(_KEY, key) in kept:
+            continue
         removed.keys[_run(_KEY, key)] += await redis.read(partial(client.delete, key))
-    async for collection, points in _points(qdrant):
+    async for collection, found in _points(qdrant):
+        points = {id_: run for id_, run in found.items() if run not in kept}
+        if not points:
+            continue
         await qdrant.run(
             partial(asyncio.to_thread, qdrant.client().delete, collection, points_selector=list(points))
         )

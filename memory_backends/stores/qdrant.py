@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
+from functools import partial
+from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import NAMESPACE_URL, uuid5
 from zlib import crc32
 
 from memory_backends.addresses import parse_address
@@ -66,6 +69,7 @@ class QdrantConnection:
         self._url = url
         self._api_key = api_key
         self._shared: QdrantClient | None = None
+        self._ours: set[str] = set()
         self.description = description
         self._contact = Contact(patience, REPLY_SECONDS)
 
@@ -108,7 +112,56 @@ class QdrantConnection:
         """Raise :class:`StoreUnavailableError` unless the server answers and accepts the key."""
         if self.is_shared:
             client = await asyncio.to_thread(self.client)
-            await self._run(lambda: asyncio.to_thread(client.get_collections), PATIENCE_TO_REACH)
+            try:
+                await self._run(lambda: asyncio.to_thread(client.get_collections), PATIENCE_TO_REACH)
+            except StoreUnavailableError:
+                raise
+            except BackendError as error:
+                raise StoreUnavailableError(str(error)) from error
+
+    async def check_collections(self, names: Sequence[str]) -> None:
+        """Raise :class:`StoreUnavailableError` if one of these collections belongs to another program."""
+        if self.is_shared:
+            client = await asyncio.to_thread(self.client)
+            for name in names:
+                await self.run(partial(asyncio.to_thread, self.ensure_ours, client, name))
+
+    def ensure_ours(self, client: QdrantClient, name: str) -> None:
+        """Raise :class:`StoreUnavailableError` if a collection exists and has points that are no run's.
+
+        What is written there later is noticed by the ledger of each store.
+        """
+        from qdrant_client.models import Filter, IsEmptyCondition, PayloadField
+
+        if name in self._ours or not client.collection_exists(name):
+            return
+        nameless = Filter(must=[IsEmptyCondition(is_empty=PayloadField(key=TENANT))])
+        foreign = client.count(name, count_filter=nameless, exact=True).count
+        sample, _ = client.scroll(name, limit=_SAMPLE, with_payload=[TENANT], with_vectors=False)
+        others = [point for point in sample if not _NAMESPACE.fullmatch(str((point.payload or {}).get(TENANT)))]
+        if foreign or others:
+            raise StoreUnavailableError(
+                f"Qdrant at {self.description} has a collection {name} that another program uses"
+                f" ({max(foreign, len(others)):,} points are of no run of memreplay); nothing is written to it:"
+                " use another server"
+            )
+        self._ours.add(name)
+
+    async def hold_lease(self, run: str, seconds: int) -> None:
+        """Write a point, in a collection of its own, that says for so long that a run is alive."""
+        await self._once(_hold_lease, run, seconds)
+
+    async def release_lease(self, run: str) -> None:
+        """Remove it, and the collection with the last one."""
+        await self._once(_release_lease, run)
+
+    async def leases(self) -> set[str]:
+        """Return ids of the runs that are alive."""
+        return await self._once(_leases)
+
+    async def _once(self, call: Callable[..., Answer], *given: Any) -> Answer:
+        client = await asyncio.to_thread(self.client)
+        return await self._run(partial(asyncio.to_thread, call, client, *given), 0.0)
 
     async def aclose(self) -> None:
         if self._shared is not None:
@@ -145,6 +198,13 @@ def _is_of_the_command(error: Exception) -> bool:
         and 400 <= (error.status_code or 0) < 500
         and error.status_code not in (401, 403, 429)
     )
+
+
+_SAMPLE = 64
+"""Points of a collection whose tenants are looked at."""
+
+_NAMESPACE = re.compile(r"[^/]+/.+/.+", re.DOTALL)
+"""The tenant of a run: run, conversation and memory."""
 
 
 def is_conflict(error: Exception) -> bool:
@@ -184,6 +244,40 @@ def _reason(error: Exception) -> str | None:
     if error.status_code in (401, 403):
         return "refuses the key"
     return f"refuses: {error.status_code} {error.reason_phrase}"
+
+
+_LEASES = "memreplay_live"
+
+
+def _hold_lease(client: QdrantClient, run: str, seconds: int) -> None:
+    from qdrant_client.models import Distance, PointStruct, VectorParams
+
+    if not client.collection_exists(_LEASES):
+        try:
+            client.create_collection(_LEASES, vectors_config=VectorParams(size=1, distance=Distance.COSINE))
+        except Exception as error:
+            if not is_conflict(error):
+                raise
+    payload = {"run": run, "until": time() + seconds}
+    client.upsert(_LEASES, points=[PointStruct(id=_id_of_lease(run), vector=[1.0], payload=payload)])
+
+
+def _release_lease(client: QdrantClient, run: str) -> None:
+    client.delete(_LEASES, points_selector=[_id_of_lease(run)])
+    if not _leases(client):
+        client.delete_collection(_LEASES)
+
+
+def _leases(client: QdrantClient) -> set[str]:
+    if not client.collection_exists(_LEASES):
+        return set()
+    points, _ = client.scroll(_LEASES, limit=PAGE, with_payload=True, with_vectors=False)
+    leases = [point.payload or {} for point in points]
+    return {str(lease.get("run")) for lease in leases if float(lease.get("until") or 0) > time()}
+
+
+def _id_of_lease(run: str) -> str:
+    return str(uuid5(NAMESPACE_URL, run))
 
 
 def points_of(tenant: str) -> FilterSelector:
@@ -410,16 +504,18 @@ class KnowledgeStore:
             except Exception as error:
                 if not is_conflict(error):  # another process created it in between
                     raise
+        if self._tenant is not None:
+            self._connection.ensure_ours(client, name)
         vectors = client.get_collection(name).config.params.vectors
         if not isinstance(vectors, VectorParams) or vectors.size != self._dimension:
             raise BackendError(
-                f"The Qdrant collection {name} does not have vectors of {self._dimension} dimensions; "
-                "delete it, or use another server"
+                f"The Qdrant collection {name} does not have vectors of {self._dimension} dimensions:"
+                " it was made with another embedder, or by another program; use another server"
             )
         if vectors.distance != Distance.COSINE:
             raise BackendError(
-                f"The Qdrant collection {name} compares vectors by {vectors.distance.value}, not by cosine; "
-                "delete it, or use another server"
+                f"The Qdrant collection {name} compares vectors by {vectors.distance.value}, not by cosine:"
+                " another program made it; use another server"
             )
         if self._tenant is not None:
             schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True)

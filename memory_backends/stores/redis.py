@@ -53,6 +53,8 @@ _TLS_ALERT = b"\x15"
 """The first byte with which a server that speaks TLS answers anything else."""
 
 _PROBE_SECONDS = 60
+_LEASE = "memreplay:live:"
+_PAGE = 1000
 _NEARLY_FULL = 0.9
 
 REPLY_SECONDS = 15.0
@@ -220,6 +222,24 @@ class RedisConnection:
         if most and used > most * _NEARLY_FULL:
             found.append(f"Redis at {self.description} uses {used:,} of {most:,} bytes (maxmemory)")
         return found
+
+    async def hold_lease(self, run: str, seconds: int) -> None:
+        """Set a key, beside those of the data dictionary, that says for so long that a run is alive."""
+        await self._guarded(lambda: self.client.set(f"{_LEASE}{run}", "1", ex=seconds))
+
+    async def release_lease(self, run: str) -> None:
+        await self._guarded(lambda: self.client.delete(f"{_LEASE}{run}"))
+
+    async def leases(self) -> set[str]:
+        """Return ids of the runs that are alive."""
+        client: Any = self.client
+        runs: set[str] = set()
+        cursor, begun = 0, False
+        while cursor or not begun:
+            begun = True
+            cursor, names = await self.read(partial(client.scan, cursor, f"{_LEASE}*", _PAGE))
+            runs |= {name.decode("utf-8", "replace").removeprefix(_LEASE) for name in names}
+        return runs
 
     async def aclose(self) -> None:
         if "client" in self.__dict__:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 from qdrant_client import models
 from redis import Redis
 
+from memreplay.engine.session import ReplaySession
 from tests.cli.conftest import RunCli
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 from tests.stubs.valkey import started_valkey
@@ -43,19 +49,24 @@ def plain(redis_url: str) -> Iterator[Redis]:
 def qdrant() -> Iterator[QdrantServerStub]:
     with qdrant_server() as server:
         server.client.create_collection(
-            "hybrid_verbatim", vectors_config=models.VectorParams(size=384, distance=models.Distance.COSINE)
-        )
-        server.client.create_collection(
             "their_own", vectors_config=models.VectorParams(size=4, distance=models.Distance.COSINE)
         )
-        theirs = [
-            models.PointStruct(id=number, vector=[1.0] * 384, payload={} if tenant is None else {"tenant": tenant})
-            for number, tenant in enumerate(THEIR_TENANTS, start=1)
-        ]
-        server.client.upsert("hybrid_verbatim", theirs)
         ours_by_name_only = {"tenant": "0123456789ab/talk/hybrid"}
         server.client.upsert("their_own", [models.PointStruct(id=1, vector=[1.0] * 4, payload=ours_by_name_only)])
         yield server
+
+
+def _add_theirs(server: QdrantServerStub, tenants: Sequence[str | None] = THEIR_TENANTS) -> None:
+    """Let another program write to a collection of ours, which it creates where it is missing."""
+    if not server.client.collection_exists("hybrid_verbatim"):
+        server.client.create_collection(
+            "hybrid_verbatim", vectors_config=models.VectorParams(size=384, distance=models.Distance.COSINE)
+        )
+    theirs = [
+        models.PointStruct(id=number, vector=[1.0] * 384, payload={} if tenant is None else {"tenant": tenant})
+        for number, tenant in enumerate(tenants, start=1)
+    ]
+    server.client.upsert("hybrid_verbatim", theirs)
 
 
 @pytest.fixture
@@ -74,6 +85,7 @@ def test_data_of_runs_is_listed_then_removed_and_nothing_else(
             "--recording", tmp_path / f"{number}.sqlite3",
         )  # fmt: skip
         assert ran.code == 0, ran.err
+    _add_theirs(qdrant)
     left = set(plain.keys()) - set(THEIRS)
     assert {key.partition(":")[0] for key in left} == {"personal_state", "shared_state", "full_history"}
     stored = qdrant.client.count("hybrid_verbatim").count
@@ -96,6 +108,52 @@ def test_data_of_runs_is_listed_then_removed_and_nothing_else(
 
     again = run_cli("doctor", "--clean", "--yes")
     assert (again.code, "no data of any run" in again.out) == (0, True)
+
+
+@pytest.mark.usefixtures("configured")
+@pytest.mark.parametrize("tenants", [[None], ["acme"]], ids=["no tenant", "another tenant"])
+def test_a_collection_of_another_program_is_never_written_to(
+    run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path: Path, tenants: list[str | None]
+) -> None:
+    _add_theirs(qdrant, tenants)
+    ran = run_cli(
+        "--batch", "--dataset", "identity-01", "--backend", "hybrid", "--recording", tmp_path / "r.sqlite3"
+    )
+    assert ran.code == 4
+    assert "hybrid_verbatim" in ran.err and "another program" in ran.err and "delete" not in ran.err
+    assert qdrant.client.count("hybrid_verbatim").count == len(tenants)
+    assert set(plain.keys()) == set(THEIRS)
+    doctor = run_cli("doctor")
+    assert (doctor.code, "another program" in doctor.out) == (4, True)
+
+
+@pytest.mark.usefixtures("configured")
+def test_the_data_of_a_run_in_progress_is_left_unless_it_is_forced(
+    run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, cleaned = ReplaySession.ask, []
+
+    async def asking(session: ReplaySession, *given: Any, **named: Any) -> Any:
+        if not cleaned:
+            cleaned.append("")
+            command = (sys.executable, "-m", "memreplay", "doctor", "--clean", "--yes")
+            cleaned[0] = (await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)).stdout
+        return await ask(session, *given, **named)
+
+    monkeypatch.setattr(ReplaySession, "ask", asking)
+    options = ("--batch", "--dataset", "identity-01", "--backend", "hybrid", "--backend", "full_context")
+    ran = run_cli(*options, "--recording", tmp_path / "r.sqlite3")
+    assert ran.code == 0, ran.err
+    assert "in progress" in cleaned[0] and "Removed 0 keys and 0 points" in cleaned[0] and "--force" in cleaned[0]
+    assert not plain.keys("memreplay:*") and not qdrant.client.collection_exists("memreplay_live")
+
+    live = next(key for key in plain.keys("full_history:*") if key not in THEIRS).split(":")[1].split("/")[0]
+    plain.set(f"memreplay:live:{live}", "1")
+    assert "Removed 0 keys" in run_cli("doctor", "--clean", "--yes").out
+    forced = run_cli("doctor", "--clean", "--force")
+    assert live in forced.out and "breaks" in forced.out
+    assert "Removed 0 keys" not in run_cli("doctor", "--clean", "--yes", "--force").out
+    assert run_cli("doctor", "--force").code == 2
 
 
 def test_embedded_stores_leave_nothing(run_cli: RunCli) -> None:

@@ -82,7 +82,7 @@ def _evict(servers: Servers) -> None:
 
 def _some_key(client: Redis) -> bytes:
     """A log, or the state that a recall reads first."""
-    return next(key for key in sorted(client.keys("*"), reverse=True) if b"consolidation" not in key)
+    return next(key for key in sorted(client.keys("*_*"), reverse=True) if b"consolidation" not in key)
 
 
 def _erase_a_key(servers: Servers) -> None:

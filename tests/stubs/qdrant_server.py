@@ -95,6 +95,7 @@ _CALLS: dict[tuple[str, str], Callable[[QdrantClient, str, Any], Any]] = {
     ("GET", "exists"): lambda client, name, body: {"exists": client.collection_exists(name)},
     ("GET", ""): lambda client, name, body: client.get_collection(name),
     ("PUT", ""): _create,
+    ("DELETE", ""): lambda client, name, body: client.delete_collection(name),
     ("PUT", "index"): lambda client, name, body: _DONE,
     ("PUT", "points"): _upsert,
     ("POST", "points"): _retrieve,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from memory_backends.base import BackendError, StoreUnavailableError
-from memory_backends.stores.cleanup import RunData, find_run_data, remove_run_data
+from memory_backends.base import BackendError
+from memory_backends.stores.cleanup import COLLECTIONS, RunData, find_run_data, remove_run_data
+from memory_backends.stores.leases import live_runs
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
@@ -37,10 +39,7 @@ from memreplay.runtime.embedders import (
 from memreplay.runtime.memories import agents_of, connections
 from memreplay.settings import Settings, config_path, read_settings
 
-_NOT_REMOVED_YET = (
-    "Nothing was removed. A run that is still in progress would lose its memory.\n"
-    "To remove all of it, run the same command with --yes"
-)
+_NOT_REMOVED_YET = "Nothing was removed. To remove it, run the same command with --yes"
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -54,13 +53,17 @@ def doctor(
         bool, typer.Option("--clean", help="List the data that runs left on the servers, and how to remove it.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --clean: remove it.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --clean: also the data of runs that are in progress.")
+    ] = False,
 ) -> None:
     """Check which Redis, Qdrant, embedder and model this configuration reaches, and how to fix what is missing."""
-    if yes and not clean:
-        raise UsageError("--yes needs --clean")
+    for option, was_given in (("--yes", yes), ("--force", force)):
+        if was_given and not clean:
+            raise UsageError(f"{option} needs --clean")
     settings = read_settings(**given)
     if clean:
-        asyncio.run(_clean(settings, remove=yes))
+        asyncio.run(_clean(settings, remove=yes, force=force))
     else:
         _examine(settings)
 
@@ -116,6 +119,8 @@ async def _server(
     fix = f"start it, or leave out --{option} {without_secrets(url)} to use the embedded one"
     try:
         await connection.check()
+        if isinstance(connection, QdrantConnection):
+            await connection.check_collections(COLLECTIONS)
     except BackendError as error:
         return Finding(subject, False, str(error), fix)
     finally:
@@ -166,32 +171,44 @@ def _model(model: str, api_base: str | None) -> Finding:
     return Finding(f"model {model}", True, details)
 
 
-async def _clean(settings: Settings, *, remove: bool) -> None:
-    """List the data of each run, and remove it if asked to."""
+async def _clean(settings: Settings, *, remove: bool, force: bool) -> None:
+    """List the data of each run, and remove it if asked to; that of a run in progress only by force."""
     redis, qdrant = connections(settings)
     try:
         await redis.check()
         await qdrant.check()
         found = await find_run_data(redis, qdrant)
-        _print_run_data(found, f"Redis {redis.description}, Qdrant {qdrant.description}")
+        live = await live_runs(redis, qdrant) & set(found.runs)
+        _print_run_data(found, live, f"Redis {redis.description}, Qdrant {qdrant.description}")
         if not found.runs:
             return
         if remove:
-            removed = await remove_run_data(redis, qdrant)
+            removed = await remove_run_data(redis, qdrant, () if force else live)
             print(f"Removed {removed.keys.total():,} keys and {removed.points.total():,} points.")
-        else:
+        elif set(found.runs) - live or force:
             print(_NOT_REMOVED_YET)
-    except StoreUnavailableError as error:
+        if live:
+            print(_broken(live) if force else _left(live))
+    except BackendError as error:
         raise MissingServerOrKeyError(str(error)) from None
     finally:
         await redis.aclose()
         await qdrant.aclose()
 
 
-def _print_run_data(found: RunData, servers: str) -> None:
+def _left(live: Collection[str]) -> str:
+    what = "a run in progress is" if len(live) == 1 else f"{len(live)} runs in progress are"
+    return f"The data of {what} left alone; --force removes it too, and breaks what is asked there"
+
+
+def _broken(live: Collection[str]) -> str:
+    return f"With --force this breaks what is in progress: {', '.join(sorted(live))} would lose its memory"
+
+
+def _print_run_data(found: RunData, live: Collection[str], servers: str) -> None:
     if not found.runs:
         print(f"{servers}: no data of any run")
         return
     print(f"{servers}: data of {len(found.runs)} runs:")
     for run in found.runs:
-        print(f"  {run}  {found.keys[run]:,} keys, {found.points[run]:,} points")
+        print(f"  {run}  {found.keys[run]:,} keys, {found.points[run]:,} points{', in progress' * (run in live)}")

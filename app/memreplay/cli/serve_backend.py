@@ -15,6 +15,8 @@ import typer
 from memory_backends.base import StoreUnavailableError
 from memory_backends.metering import MeteredChat
 from memory_backends.registry import backend_class, create_backend
+from memory_backends.stores.cleanup import COLLECTIONS
+from memory_backends.stores.leases import Lease
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.conversations.models import Question
 from memreplay.engine.remote.addresses import refuse_unknown_backends
@@ -101,6 +103,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     from memreplay.server.session import Limits
 
     resources, files = resources_of(settings)
+    lease = Lease(resources.redis, resources.qdrant, lambda sentence: print(sentence, file=sys.stderr))
     model, base = settings.model[0], settings.api_base
     asked = NeverUnavailableModel()
     if settings.extractor is not None:
@@ -113,6 +116,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
         await asyncio.to_thread(ensure_models_answer, settings, resources)
         await resources.redis.check()
         await resources.qdrant.check()
+        await resources.qdrant.check_collections(COLLECTIONS)
         reader = MessageReader(asked, model, base)
         server = BackendServer(
             name,
@@ -124,6 +128,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
             server.application(options.host, options.token), access_log=None, shutdown_timeout=SECONDS_TO_STOP
         )
         await runner.setup()
+        lease.hold(server.run_id)
         try:
             with _stop_signals(SECONDS_TO_STOP + SECONDS_TO_END) as stop:
                 await _listen(web.TCPSite(runner, options.host, options.port), options)
@@ -135,6 +140,7 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
         raise MissingServerOrKeyError(str(error)) from None
     finally:
         files.close()
+        await lease.release()
         await resources.redis.aclose()
         await resources.qdrant.aclose()
 

@@ -26,7 +26,8 @@ from memory_backends.registry import (
 )
 from memory_backends.resources import MemoryOptionError, MemoryOptions, Resources, memory_options, system_clock
 from memory_backends.retrieval.embedding import CachedEmbedder
-from memory_backends.stores.cleanup import remove_namespace
+from memory_backends.stores.cleanup import COLLECTIONS, remove_namespace
+from memory_backends.stores.leases import Lease
 from memory_backends.stores.qdrant import QdrantConnection
 from memory_backends.stores.redis import RedisConnection
 from memreplay.conversations.models import Conversation
@@ -180,6 +181,7 @@ class RunMemories:
         watch_litellm()
         self._agents = agents_of(settings)
         self._resources, self._files = resources_of(settings, counting)
+        self._lease = Lease(self._resources.redis, self._resources.qdrant, warn)
 
     def use_models(self, extractor: FactExtractor | None, chat: ChatModel | None) -> None:
         """Memories created from now on use these."""
@@ -238,6 +240,7 @@ class RunMemories:
             for sentence in await self._resources.redis.warnings():
                 self._warn(sentence)
             await self._resources.qdrant.check()
+            await self._resources.qdrant.check_collections(COLLECTIONS)
             for agent in self._agents.values():
                 await agent.client.check()
         except (StoreUnavailableError, AgentError) as error:
@@ -268,8 +271,13 @@ class RunMemories:
             "qdrant": self._resources.qdrant.description,
         }
 
+    def hold_lease(self, run_id: str) -> None:
+        """Show others on these servers that a run is alive, until :meth:`close`."""
+        self._lease.hold(run_id)
+
     async def close(self) -> None:
         self._files.close()
+        await self._lease.release()
         for agent in self._agents.values():
             await agent.client.aclose()
         await self._resources.redis.aclose()

@@ -167,6 +167,7 @@ class Run:
             self.recorder = RunRecorder.resume(self.recording_path, identity, resume)
         else:
             self.recorder = RunRecorder.start(self.recording_path, self._recorded_settings(), datasets, identity)
+        self._memories.hold_lease(self.recorder.run_id)
 
     def _recorded_settings(self) -> dict[str, Any]:
         baseline = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}
@@ -203,6 +204,7 @@ class Run:
             self._kept[conversation.id] = self.recorder.keep_answers(conversation.id)
         memories = self.backends_for(conversation, self.backend_names if backends is None else backends)
         plan = self.plan(self.recorder.run_id, memories, perceive=perceive)
+        self._memories.hold_lease(plan.run_id)
         # What a memory perceives at a turn is what it holds then, not what it holds in the end.
         # A branch is played in the namespace of its trunk, from the beginning.
         is_branch = plan.run_id != self.recorder.run_id
