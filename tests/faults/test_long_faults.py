@@ -63,6 +63,18 @@ async def test_a_model_that_answers_nothing_for_a_while_is_given_up() -> None:
     assert limiter.unavailable is None, "after a fix it starts anew"
 
 
+async def test_a_pause_of_this_process_is_no_silence_of_the_model() -> None:
+    clock = Hand()
+    limiter = RateLimiters(clock=clock).of("openai/stub")
+    async with limiter.call(1):
+        for _ in range(3):
+            limiter.heard()
+            clock.time += 600.0  # a closed lid: afterwards all calls under way have timed out at once
+            for _ in range(20):
+                limiter.stayed_silent(5.0)
+    assert limiter.unavailable is None
+
+
 async def test_one_reply_among_many_timeouts_keeps_the_model() -> None:
     clock = Hand()
     limiter = RateLimiters(clock=clock).of("openai/stub")

@@ -179,6 +179,9 @@ class RateLimits:
 _SILENT_CALLS, _SILENT_TIMEOUTS = 4, 3
 """A model is given up after as many calls in a row timed out, and it replied to none for as many timeouts."""
 
+_SLACK = 1.0
+"""Seconds by which a timeout may be noticed late."""
+
 _LONG_SILENCE = 5.0
 """Seconds without a reply after which progress says what it waits for."""
 
@@ -216,6 +219,7 @@ class RateLimiter:
         self._stopped = asyncio.Event()
         self._under_way = self._silent_calls = 0
         self._heard_at: float | None = None
+        self._silence, self._silence_told_at = 0.0, -math.inf
         self.has_answered = False
         self.unavailable: str | None = None
         """Why the model is not called any more, in one sentence."""
@@ -238,7 +242,7 @@ class RateLimiter:
             while (seconds := self._paused_until - self._clock.now()) > 0:
                 await self.sleep(seconds)
             if self._heard_at is None:
-                self._heard_at = self._clock.now()
+                self._heard_at = self._silence_told_at = self._clock.now()
             self._under_way += 1
             try:
                 yield self._clock.now()
@@ -266,15 +270,22 @@ class RateLimiter:
 
     def heard(self) -> None:
         """Report that the provider replied, whatever it said."""
-        self._heard_at, self._silent_calls = self._clock.now(), 0
+        self._heard_at = self._silence_told_at = self._clock.now()
+        self._silence, self._silent_calls = 0.0, 0
 
     def stayed_silent(self, timeout: float) -> None:
-        """Report that a call timed out after ``timeout`` seconds. A model that answers no call is given up."""
+        """Report that a call timed out after ``timeout`` seconds. A model that answers no call is given up.
+
+        Of the time since the last report no more than a timeout counts: in the rest this process was stopped itself
+        (a closed lid), and the provider is not to blame.
+        """
         self._silent_calls += 1
-        _, silent = self.waiting_for
-        if self._silent_calls >= _SILENT_CALLS and silent >= _SILENT_TIMEOUTS * timeout:
+        now = self._clock.now()
+        self._silence += min(now - self._silence_told_at, timeout + _SLACK)
+        self._silence_told_at = now
+        if self._silent_calls >= _SILENT_CALLS and self._silence >= _SILENT_TIMEOUTS * timeout:
             self.mark_unavailable(
-                f"{self._name} is unavailable: it has not answered for {silent:.0f} s, in which"
+                f"{self._name} is unavailable: it has not answered for {self._silence:.0f} s, in which"
                 f" {self._silent_calls} calls timed out; check its server, or allow more time with --timeout"
             )
 
@@ -317,7 +328,7 @@ class RateLimiter:
         """Call the model again: the user may have fixed the problem."""
         if self.unavailable is not None:
             self.unavailable = None
-            self._heard_at, self._silent_calls = None, 0
+            self._heard_at, self._silence, self._silent_calls = None, 0.0, 0
             self._stopped.clear()
 
     def _check_stopped(self) -> None:
