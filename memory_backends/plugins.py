@@ -29,6 +29,7 @@ from memory_backends.base import (
     Namespace,
     Recall,
     Snapshot,
+    StoreLostError,
     TokenCounter,
 )
 from memory_backends.metering import MeteredChat, calls_noted_to, calls_reported, start_watching
@@ -46,6 +47,9 @@ REQUIRED = ("open", "observe", "recall", "snapshot")
 _KNOWN = "provenance.json"
 
 _UNKNOWN, _EVERYTHING = "memory", "(all)"
+_SNAPSHOT = "snapshot"
+"""The label under which a memory itself is checked, beside any stores of ours that it uses."""
+
 """Store and key of a snapshot that failed."""
 
 
@@ -74,6 +78,28 @@ class PluginAdapter(MemoryBackend):
         self._provenance = Provenance()
         self._observing: tuple[str, ...] = ()
         self._thread: ThreadPoolExecutor | None = None
+        self.trace.stores[_SNAPSHOT] = self
+
+    async def check(self) -> None:
+        """Compare what the memory holds with what it held after its last write, and its own stores with theirs.
+
+        Raises:
+            StoreLostError: something is gone. A memory that cannot say what it holds has lost nothing.
+        """
+        own = getattr(self._inner, "trace", None)
+        if isinstance(own, MemoryTrace) and own is not self.trace:
+            for store in own.stores.values():
+                await store.check()
+        try:
+            held = await self.snapshot()
+            gone, all_ = self._differ.lost_since(held) if held.is_known else (0, 0)
+        except Exception:  # a plug-in may raise anything; what it holds is unknown then
+            return
+        if gone:
+            raise StoreLostError(
+                f"{self.name} lost {gone:,} of the {all_:,} items that it held after its last write"
+                " (deleted or expired without a write)"
+            )
 
     async def open(self, namespace: Namespace) -> None:
         self._provenance = Provenance()

@@ -224,6 +224,30 @@ class SnapshotDiffer:
         """Record what changes from here on."""
         self._values, self._points = _by_key(plain(snapshot.values)), _by_key(plain(snapshot.points))
 
+    def lost_since(self, snapshot: Snapshot) -> tuple[int, int]:
+        """Return how many items are gone since the last call of :meth:`note`, and how many there were.
+
+        Nothing is lost where something was written as well: then the memory itself works on what it holds. A log
+        that became shorter counts as an item.
+        """
+        old, new = (
+            self._items(self._values, self._points),
+            self._items(_by_key(plain(snapshot.values)), _by_key(plain(snapshot.points))),
+        )
+        gone = [place for place, held in old.items() if place not in new or _is_cut(held, new[place])]
+        written = [place for place, held in new.items() if place not in gone and old.get(place) != held]
+        return (0 if written else len(gone)), len(old)
+
+    def _items(
+        self, values: Mapping[tuple[str, str], Any], points: Mapping[tuple[str, str], Mapping[str, Any]]
+    ) -> dict[Place, Any]:
+        """Return every value and every point, but those of places that the memory traces by itself."""
+        items = {Place(*place, ""): held for place, held in values.items() if place not in self._traced}
+        for place, held in points.items():
+            if place not in self._traced:
+                items |= {Place(*place, id_): payload for id_, payload in held.items()}
+        return items
+
     def note(self, snapshot: Snapshot, ms: float) -> None:
         """Record what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
 
@@ -264,6 +288,11 @@ class SnapshotDiffer:
         if steps is None:
             return WriteChange(value=new)
         return PatchChange(steps=steps, keyframe=new if self._writes[key] % KEYFRAME_EVERY == 0 else None)
+
+
+def _is_cut(old: Any, new: Any) -> bool:
+    """Return whether a log or a list lost its end, or all of it."""
+    return isinstance(old, str | list) and isinstance(new, str | list) and len(new) < len(old)
 
 
 def _by_key(stores: Mapping[str, Mapping[str, Any]]) -> dict[tuple[str, str], Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from memory_backends.base import BackendError, Exchange, MemoryBackend, Snapshot
+from memory_backends.base import BackendError, Exchange, MemoryBackend, Snapshot, StoreLostError
 from memory_backends.contract.trial import (
     ANSWER,
     ANSWER_TURN,
@@ -70,6 +70,16 @@ async def _a_recall_leaves_nothing_behind(subject: Subject) -> None:
     expect(await memory.snapshot() == before, "a recall changed what snapshot() returns")
     await memory.recall(QUESTION, 1, 1000)
     expect(await memory.recall(QUESTION, 10, 60) == first, "the same question later returned something else")
+
+
+async def _loses_nothing(subject: Subject) -> None:
+    memory = await _after(subject, TALK)
+    await memory.recall(QUESTION, 10, 60)
+    for store in memory.trace.stores.values():
+        try:
+            await store.check()
+        except StoreLostError as error:
+            raise BrokenRuleError(str(error)) from None
 
 
 async def _keeps_to_limit_and_budget(subject: Subject) -> None:
@@ -222,6 +232,13 @@ PROMISES: Final[tuple[Rule, ...]] = (
         "must",
         _a_recall_leaves_nothing_behind,
         "let recall() write nothing; keep access counts and the like out of what ranks and out of snapshot()",
+    ),
+    Rule(
+        "loses_nothing",
+        "what was written stays until the memory removes it",
+        "must",
+        _loses_nothing,
+        "remove items only in observe() or settle(); a store that expires or evicts them loses answers",
     ),
     Rule(
         "budget",

@@ -403,3 +403,19 @@ def test_a_server_that_is_away_for_good_stops_the_run_which_can_be_resumed(
         code, said = _play(run_cli, folder, "full_context", servers, None, "--resume")
         assert (code, _rows(folder)) == (0, expected), (moment, said)
         servers.clear()
+
+
+@pytest.mark.parametrize(("times", "code"), [(1, 0), (1_000_000, 3)], ids=["once", "always"])
+def test_a_plugged_in_memory_that_loses_items_is_filled_again_or_an_error_of_its_rows(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int, code: int
+) -> None:
+    monkeypatch.setattr("tests.stubs.plugins.Forgets.times", times)
+    name = "tests.stubs.plugins:Forgets"
+    ran = run_cli(
+        "--batch", "--dataset", "identity-01", "--backend", name, "--recording", tmp_path / "r.sqlite3",
+        "--output", tmp_path / "r.json",
+    )  # fmt: skip
+    assert ran.code == code, ran.err
+    assert f"{name} lost " in ran.err and "it is filled again" in ran.err
+    errors = {row["error"] for key, row in _rows(tmp_path).items() if key[0] == name and row["outcome"] == "error"}
+    assert all("items that it held" in error for error in errors) and bool(errors) == (code == 3)

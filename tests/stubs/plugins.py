@@ -64,6 +64,18 @@ class Careless(Bare):
         return Recall(context=" ".join(self.heard), tokens=3)
 
 
+class Forgets(Bare):
+    """Its store loses a note whenever it is read, or only once if ``times`` is 1."""
+
+    times = 1_000_000
+
+    async def recall(self, question: str, limit: int, budget: int) -> Recall:
+        if self.points and type(self).times:
+            type(self).times -= 1
+            self.points.popitem()
+        return Recall()
+
+
 class Insists(Bare):
     """Cannot go on without a reply that says something."""
 
