@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from tests.faults.provider import PROVIDER_FAULTS
 from tests.faults.test_hostile_recordings import OVERSIZED, PREPARED
 from tests.faults.test_keys import KEYS, SIZES
-from tests.faults.test_lost_stores import FAULTS, MOMENTS
+from tests.faults.test_lost_stores import FAULTS, MOMENTS, OUTAGES
 from tests.faults.test_recordings import CONTRADICTIONS, FORMATS, LOGS
 from tests.faults.test_secrets import SECRETS
 from tests.faults.test_served import REQUESTS
@@ -71,6 +71,13 @@ MATRIX: Final = (
         f" overwritten, restarted) at {len(MOMENTS)} moments of a run, once and for good",
         "filled again, and rows equal to an undisturbed run's; errors that name the store if it is lost again,"
         " exit 3, and equal once retried; no other row",
+        "test_lost_stores.py",
+    ),
+    Row(
+        "store that is of no use",
+        f"{len(OUTAGES)} outages of Redis (hangs for good, gone, full, a user without a permission) while a run fills"
+        " and while it asks; everything lost before the run goes on",
+        "the store is named; exit 5; rows equal to an undisturbed run's once resumed",
         "test_lost_stores.py",
     ),
     Row(
