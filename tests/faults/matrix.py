@@ -75,7 +75,7 @@ MATRIX: Final = (
     ),
     Row(
         "store that is of no use",
-        f"{len(OUTAGES)} outages of Redis (hangs for good, gone, full, a user without a permission) while a run fills"
+        f"{len(OUTAGES)} outages of Redis (hangs for good, gone, full, no permission) while a run fills"
         " and while it asks; everything lost before the run goes on",
         "the store is named; exit 5; rows equal to an undisturbed run's once resumed",
         "test_lost_stores.py",

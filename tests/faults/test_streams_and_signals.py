@@ -188,3 +188,11 @@ def test_ctrl_c_during_the_start_prints_no_traceback(launcher: Launcher, tmp_pat
     run.signal(SIGINT)
     assert run.wait() in (0, 130)
     assert "Traceback" not in run.said
+
+
+def test_a_line_break_in_an_id_begins_no_line_of_its_own(run_cli: RunCli, tmp_path: Path) -> None:
+    dataset = tmp_path / "talk.json"
+    dataset.write_text(json.dumps([_talk("\n::error::forged\n")]))
+    ran = run_cli("--batch", "--dataset", dataset, "--recording", tmp_path / "r.sqlite3")
+    assert "forged" in ran.err
+    assert not [line for line in (ran.err + ran.out).splitlines() if line.startswith("::error::")]

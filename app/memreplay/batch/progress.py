@@ -31,6 +31,7 @@ from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
 from memreplay.numbers import dollars
+from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 from memreplay.scoring.rows import outcome_of_test
 from memreplay.scoring.statistics import wilson_interval
@@ -273,7 +274,7 @@ class PlainProgress(BatchProgress):
         return f"{whole.done}/{whole.total} ({rate}): " + "; ".join(parts)
 
     def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
+        print(printable(line), file=self._stream, flush=True)
 
 
 class TableProgress(BatchProgress):

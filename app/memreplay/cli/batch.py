@@ -25,6 +25,7 @@ from memreplay.errors import (
 )
 from memreplay.goodai.sources import TestSource, split_specs
 from memreplay.paths import new_recording_path
+from memreplay.printable import printable
 from memreplay.runtime.changes import Selection
 from memreplay.runtime.counting import Estimates
 from memreplay.runtime.run import start
@@ -184,4 +185,4 @@ def _exit_code(results: Results, fail_under: float | None) -> int:
 
 
 def _warn(sentence: str) -> None:
-    say(f"warning: {sentence}")
+    say(f"warning: {printable(sentence)}")
