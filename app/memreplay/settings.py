@@ -154,6 +154,22 @@ class Settings:
             "none",
         ),
     ] = None
+    model_args: Annotated[
+        dict[str, Any],
+        Flag(
+            'Parameters of calls of the reader, as JSON: {"temperature": 1}; null leaves one out. An object under'
+            " reader, judge or writer, or under a model's name, is for that role or model.",
+            "JSON",
+        ),
+    ] = field(default_factory=dict)
+    reply_tokens: Annotated[
+        Positive | None,
+        Flag(
+            "Most tokens of an answer, thoughts included.",
+            "N",
+            "10 for a choice, 200 for recall, 2,048 more where the model is known to think",
+        ),
+    ] = None
     rpm: Annotated[Positive | None, Flag("Most requests per minute and model.", "N")] = None
     tpm: Annotated[Positive | None, Flag("Most tokens per minute and model.", "N")] = None
     timeout: Annotated[float, Gt(0), Flag("Time out a model call after this.", "SECONDS")] = 120.0
@@ -235,10 +251,11 @@ def command_line(values: Mapping[str, Any]) -> list[str]:
     """Return the flags that give these recorded settings, leaving out defaults."""
     words: list[str] = []
     values = {**values, **values.get(AS_GIVEN, {})}
+    defaults = asdict(Settings())
     for each in fields(Settings):
         flag, value = flags().get(each.name), values.get(each.name)
         value = tuple(value) if isinstance(value, list) else value
-        if flag is None or value is None or value == each.default:
+        if flag is None or value is None or value == defaults[each.name]:
             continue
         name = each.name.replace("_", "-")
         match value:
@@ -246,6 +263,8 @@ def command_line(values: Mapping[str, Any]) -> list[str]:
                 words.append(f"--{name}" if value else f"--no-{name}")
             case tuple():
                 words += [word for one in value for word in (f"--{name}", str(one))]
+            case dict():
+                words += [f"--{name}", json.dumps(value)]
             case _:
                 words += [f"--{name}", str(value)]
     return words
@@ -258,6 +277,8 @@ def value_words(value: Any) -> str:
             return UNKNOWN
         case bool():
             return "yes" if value else "no"
+        case dict():
+            return json.dumps(value) if value else UNKNOWN
         case list() | tuple():
             return ", ".join(map(str, value)) or UNKNOWN
     return str(value)
@@ -297,7 +318,7 @@ def read_settings(**flags: Any) -> Settings:
     of_project, project = sources[1]
     if project is not None:
         counts = {name: getattr(settings, name) for name, value in of_project.items() if given[name] is value}
-        own = {each.name: each.default for each in fields(Settings)} | sources[0][0]
+        own = asdict(Settings()) | sources[0][0]
         refuse_distrusted(project, counts, own, settings.trusted_projects, config_path())
     for url in (settings.api_base, settings.redis_url, settings.qdrant_url):
         register_url_secrets(url)
@@ -369,12 +390,19 @@ def _parsed(name: str, value: Any) -> Any:
         return value
     if types()[name] == Names:
         return tuple(part.strip() for part in value.split(",") if part.strip())
-    if name == "keys":
+    if name in _OBJECTS:
         try:
             return json.loads(value)
         except ValueError:
-            raise ValueError('not JSON; expected actions and their keys, {"replay.step": "space,l"}') from None
+            raise ValueError(f"not JSON; expected {_OBJECTS[name]}") from None
     return value
+
+
+_OBJECTS: Mapping[str, str] = {
+    "keys": 'actions and their keys, {"replay.step": "space,l"}',
+    "model_args": 'parameters and their values, {"temperature": 1}',
+}
+"""Settings that are a table in a file, and JSON elsewhere, with an example of each."""
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -386,6 +414,10 @@ def _checked(name: str, value: Any) -> Any:
             return tuple(dict.fromkeys(value))
         case "ablate":
             return tuple(sorted(set(value)))
+        case "model_args":
+            from memreplay.llm.parameters import check_model_args
+
+            check_model_args(value)
         case "agent_session_header":
             if value is not None and not re.fullmatch(r"[A-Za-z0-9-]+", value):
                 raise ValueError("not the name of a header; expected one such as X-Session-Id")

@@ -6,6 +6,7 @@ process, names an address or a provider, or costs money counts only if the user 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ MOST: Mapping[str, int] = {
     "rpm": 100_000,
     "tpm": 100_000_000,
     "timeout": 3_600,
+    "reply_tokens": 32_768,
     "limit": 2**31 - 1,
     "sample": 2**31 - 1,
     "repeats": 100,
@@ -69,7 +71,8 @@ class Reach:
     @property
     def flag(self) -> str:
         """Return the flag that says the same, quoted for a shell."""
-        return f"--{self.setting.replace('_', '-')} {shlex.quote(str(self.value))}"
+        value = json.dumps(self.value) if isinstance(self.value, dict) else str(self.value)
+        return f"--{self.setting.replace('_', '-')} {shlex.quote(value)}"
 
 
 Consent = Callable[[Sequence[Reach]], bool]
@@ -115,6 +118,8 @@ def reaches(values: Mapping[str, Any], own: Mapping[str, Any]) -> list[Reach]:
 
 def _each(value: Any) -> Iterable[Any]:
     if value is None:
+        return ()
+    if isinstance(value, dict) and not value:
         return ()
     return value if isinstance(value, list | tuple) else (value,)
 

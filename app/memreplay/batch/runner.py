@@ -97,7 +97,7 @@ def remaining_work(
 
 
 def _retry(received: ReplyReceived, asking: AskPlan) -> bool:
-    return asking.retry_errors and received.reply.error is not None
+    return asking.retry_errors and (received.reply.error is not None or received.reply.refused)
 
 
 def _needs_judge(question: Question, answer: Answer, received: ReplyReceived, asking: AskPlan) -> bool:

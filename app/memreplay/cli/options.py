@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import asdict
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
@@ -20,7 +20,7 @@ from memreplay.trust import Consent, Reach, allow, refuse
 GivenSettings = dict[str, Any]
 """The settings that were given as flags, for :func:`memreplay.settings.read_settings`; None for the others."""
 
-_DEFAULTS = {each.name: each.default for each in fields(Settings)}
+_DEFAULTS = asdict(Settings())
 
 COMMAND_OPTIONS: dict[str, Any] = {"rich_markup_mode": None, "add_completion": False}
 """Arguments of every command's ``typer.Typer``."""
@@ -90,7 +90,7 @@ def with_default(help_text: str, default: str) -> str:
 
 def _shown(default: object) -> str:
     match default:
-        case None | bool():
+        case None | bool() | dict():
             return ""
         case tuple():
             return ", ".join(default)
@@ -106,7 +106,7 @@ def _parameter(name: str, *, of_recording: bool) -> Parameter:
         default = False
     elif kind == Names:
         kind = list[str] | None
-    elif get_origin(kind) is Literal:
+    elif get_origin(kind) in (Literal, dict):
         kind = str | None
     else:
         kind |= None

@@ -129,7 +129,12 @@ class Judge:
             PromptMessage(role=message["role"], segments=(message["content"],)) for message in request.context
         )
         call = AnswerRequest(
-            model=self.name, api_base=self._api_base, messages=messages, parameters=parameters, repeat=repeat
+            model=self.name,
+            api_base=self._api_base,
+            messages=messages,
+            parameters=parameters,
+            repeat=repeat,
+            accepts_cut_reply=True,
         )
         reply = await self._model.answer(call)
         while reply.reused and reply.text in self.rejected:

@@ -35,14 +35,22 @@ from memreplay.grading.vocabulary import (
 )
 
 _TAG = r"(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)"
+_THOUGHTS = (
+    (rf"<{_TAG}\s*>", rf"</{_TAG}\s*>"),
+    (r"\[THINK\]", r"\[/THINK\]"),
+    ("◁think▷", "◁/think▷"),
+    (r"<\|channel\|>(?:analysis|commentary)\b", r"<\|channel\|>final(?:<\|constrain\|>\w+)?<\|message\|>"),
+)
+"""How thoughts begin and end in a reply, in the tags of each family of models."""
 # Some servers drop the opening tag, so everything before a closing tag is reasoning.
-_CLOSED = re.compile(r"\A.*</" + _TAG + r"\s*>", re.IGNORECASE | re.DOTALL)
-_OPEN = re.compile(r"<" + _TAG + r"\s*>.*\Z", re.IGNORECASE | re.DOTALL)
+_CLOSED = re.compile(rf"\A.*(?:{'|'.join(end for _, end in _THOUGHTS)})", re.IGNORECASE | re.DOTALL)
+_OPEN = re.compile(rf"(?:{'|'.join(begin for begin, _ in _THOUGHTS)}).*\Z", re.IGNORECASE | re.DOTALL)
+_LAST_TOKEN = re.compile(r"<\|(?:end|return|im_end|eot_id)\|>\s*\Z")
 
 
 def without_reasoning(reply: str) -> str:
     """Return the reply after its last reasoning block; empty if a block is never closed."""
-    return _OPEN.sub("", _CLOSED.sub("", reply)).strip()
+    return _LAST_TOKEN.sub("", _OPEN.sub("", _CLOSED.sub("", reply))).strip()
 
 
 _MOST_READ = 6_000

@@ -61,7 +61,8 @@ class RunReplies:
 class CachedModel:
     """Calls the inner model only on a cache miss.
 
-    A cached reply keeps its original usage, cost and time, and is marked as reused. Errors are not cached. Of equal
+    A cached reply keeps its original usage, cost and time, and is marked as reused. Errors are not cached, nor are
+    refusals of a content filter, which differ from one call to the next. Of equal
     requests at the same time, one is sent and the others wait for its reply. The embedded reader is always asked:
     it costs nothing, and another version of it may reply otherwise.
     """
@@ -79,10 +80,10 @@ class CachedModel:
         self._under_way[key] = lock
         async with lock:
             kept = self._cache.get(key)
-            if kept is not None:
+            if kept is not None and not kept.refused:
                 return kept.model_copy(update={"reused": True})
             reply = await self._inner.answer(request)
-            if reply.error is None:
+            if reply.error is None and not reply.refused:
                 self._cache.put(key, reply)
             return reply
 

@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
@@ -36,8 +36,11 @@ from memreplay.llm.model import (
     Reply,
     TokenUsage,
 )
+from memreplay.llm.parameters import LONGER_BY, LearntParameters, limit_of
+from memreplay.llm.prompts import one_line
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
 from memreplay.llm.secrets import redact_reply
+from memreplay.llm.tokens import token_counter
 from memreplay.numbers import finite, finite_count
 
 ATTEMPTS = 4
@@ -59,15 +62,23 @@ _CHARACTERS_PER_TOKEN = 4
 class LiteLLMModel:
     """Calls any model that LiteLLM knows, and the embedded reader, which needs no LiteLLM.
 
-    ``timeout`` bounds one attempt, in seconds; ``attempts`` includes the first one.
+    ``timeout`` bounds one attempt, in seconds; ``attempts`` includes the first one. What a server does not accept,
+    and a limit that cut a reply, are learnt for the model, and said once through ``warn``.
     """
 
     def __init__(
-        self, timeout: float = TIMEOUT, attempts: int = ATTEMPTS, rate_limiters: RateLimiters | None = None
+        self,
+        timeout: float = TIMEOUT,
+        attempts: int = ATTEMPTS,
+        rate_limiters: RateLimiters | None = None,
+        warn: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self._timeout = timeout
         self._attempts = attempts
         self._rate_limiters = rate_limiters or RateLimiters()
+        self._warn = warn
+        self._learnt: dict[tuple[str, str | None], LearntParameters] = {}
+        self._remarked: set[tuple[str, str]] = set()
         self._litellm: Any = None
         self._keys: dict[tuple[str, str | None], str | None] = {}
 
@@ -86,7 +97,7 @@ class LiteLLMModel:
             limiter = self._rate_limiters.of(request.model)
             why = permanent_failure(error, request.model, has_answered=limiter.has_answered)
             if why is None:
-                return failed_reply(error, self._timeout)
+                return failed_reply(error, self._timeout, request.api_base)
             limiter.mark_unavailable(why)
             raise ModelUnavailableError(why) from None
 
@@ -112,7 +123,7 @@ class LiteLLMModel:
         expected = _expected_tokens(request)
         async with limiter.call(expected) as begun:
             try:
-                reply = await self._call(request)
+                reply = await self._adapted(request)
             except Exception as error:
                 if timed_out(error):
                     limiter.stayed_silent(self._timeout)
@@ -127,9 +138,52 @@ class LiteLLMModel:
             limiter.succeeded(used - expected if used else 0)
             return reply
 
-    async def _call(self, request: AnswerRequest) -> Reply:
+    async def _adapted(self, request: AnswerRequest) -> Reply:
+        """Call with parameters that the server accepts, and once more if the reply was cut by its limit."""
         if request.model == EXTRACTIVE_MODEL:
             return await with_answer_kept(asyncio.wait_for(read(request), self._timeout))
+        learnt = self._learnt.setdefault((request.model, request.api_base), LearntParameters())
+        earlier: Reply | None = None
+        while True:
+            parameters = learnt.applied_to(request)
+            try:
+                reply = await self._call(request, parameters, learnt)
+            except Exception as error:
+                change = learnt.learn_from(error, parameters)
+                if change is None:
+                    raise
+                if change:
+                    self._warn(f"{request.model}: {change}")
+                continue
+            self._remark(request, reply)
+            if reply.cut_at is None or request.accepts_cut_reply:
+                return _paid_together(earlier, reply)
+            if earlier is not None or limit_of(parameters) != limit_of(request.parameters):
+                return _paid_together(earlier, _unanswered(reply))
+            earlier = reply
+            if not learnt.is_longer:
+                learnt.is_longer = True
+                self._warn(
+                    f"{request.model}: a reply was cut by its limit of {reply.cut_at:,} tokens; the limits of this"
+                    f" model are raised by {LONGER_BY:,} from now on (--reply-tokens sets one)"
+                )
+
+    def _remark(self, request: AnswerRequest, reply: Reply) -> None:
+        """Say once of a model that another one answers in its place, or that its server cuts prompts."""
+        remarks = {}
+        if reply.served_by:
+            remarks["served"] = f"its server answers with another model, {reply.served_by}"
+        if reply.read_less:
+            remarks["read less"] = (
+                f"its server counted {reply.usage.prompt:,} tokens of a prompt that has clearly more: it cuts"
+                " prompts, and wrong answers to them are not the model's; give it a larger window"
+            )
+        for kind, remark in remarks.items():
+            if (request.model, kind) not in self._remarked:
+                self._remarked.add((request.model, kind))
+                self._warn(f"{request.model}: {remark}")
+
+    async def _call(self, request: AnswerRequest, parameters: Mapping[str, Any], learnt: LearntParameters) -> Reply:
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(loaded_litellm)
         started = time.perf_counter()
@@ -148,12 +202,18 @@ class LiteLLMModel:
             # The caller counts the reply: no callback has to see it.
             **{"no-log": True},
             **client_for("acompletion", request.model, request.api_base),
-            **request.parameters,
+            **_window_for(request),
+            **parameters,
         )
         with calls_noted_to(None):
             response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
-        return _reply(request, response, elapsed)
+        reply = _reply(request, response, elapsed, limit_of(parameters))
+        if _counts_well(request, reply.usage.prompt):
+            learnt.counts_well = True
+        if _was_cut(request, reply.usage.prompt, counts_well=learnt.counts_well):
+            reply = reply.model_copy(update={"read_less": True})
+        return reply
 
     def _key_for(self, request: AnswerRequest) -> str | None:
         """Found out once: it takes longer than the rest of the call."""
@@ -198,7 +258,80 @@ def _back_off(state: RetryCallState) -> float:
     return (doubled if asked is None else asked) + random.uniform(0, doubled / 2)
 
 
-def _reply(request: AnswerRequest, response: Any, elapsed: float) -> Reply:
+def _paid_together(earlier: Reply | None, reply: Reply) -> Reply:
+    """Return a reply with what an earlier attempt cost as well."""
+    if earlier is None:
+        return reply
+    costs = (earlier.cost_usd, reply.cost_usd)
+    usage = TokenUsage(
+        prompt=earlier.usage.prompt + reply.usage.prompt,
+        completion=earlier.usage.completion + reply.usage.completion,
+        cached=earlier.usage.cached + reply.usage.cached,
+    )
+    cost = None if None in costs else sum(each or 0.0 for each in costs)
+    return reply.model_copy(update={"usage": usage, "cost_usd": cost, "ms": earlier.ms + reply.ms})
+
+
+def _unanswered(reply: Reply) -> Reply:
+    """Return a cut reply as the error that it is: what it would have said is unknown."""
+    said = f", after “{one_line(reply.text)[:_SHOWN_OF_CUT]}…”" if reply.text else ", before any text"
+    why = f"the reply was cut by its limit of {reply.cut_at:,} tokens{said}; --reply-tokens N raises the limit"
+    return reply.model_copy(update={"text": None, "error": why})
+
+
+_SHOWN_OF_CUT = 80
+"""Characters."""
+
+_OLLAMA = ("ollama/", "ollama_chat/")
+_SMALLEST_WINDOW = 4096
+
+
+def _window_for(request: AnswerRequest) -> dict[str, int]:
+    """Return the window to ask of Ollama, which else cuts a longer prompt in silence."""
+    if not request.model.startswith(_OLLAMA):
+        return {}
+    needed, window = _expected_tokens(request), _SMALLEST_WINDOW
+    while window < needed * 1.25:
+        window *= 2
+    return {"num_ctx": window}
+
+
+_READ_SHARE = 0.5
+"""Tokenisers differ; below this share of what we count, a prompt was cut."""
+
+_FEW_TOKENS, _SMALLEST_COUNT, _STEP_OF_WINDOWS = 20, 50, 64
+
+
+def _counts_well(request: AnswerRequest, counted: int) -> bool:
+    """Return whether a server counts the tokens of a prompt about as we do."""
+    characters = sum(len(message.content) for message in request.messages)
+    return counted >= _SMALLEST_COUNT and 3 * counted <= characters <= (_CHARACTERS_PER_TOKEN + 1) * counted
+
+
+def _was_cut(request: AnswerRequest, counted: int, *, counts_well: bool) -> bool:
+    """Return whether a server read clearly less than it was sent.
+
+    A count says so if the server is known to count well, or if it is that of a usual window: some servers report
+    the same number for every prompt.
+    """
+    text = "".join(message.content for message in request.messages)
+    if counted < _SMALLEST_COUNT or counted >= len(text) / (_CHARACTERS_PER_TOKEN + 1):
+        return False
+    is_meant = counts_well or counted % _STEP_OF_WINDOWS == 0
+    return is_meant and counted < _READ_SHARE * token_counter(request.model)(text) - _FEW_TOKENS
+
+
+def _served_by(request: AnswerRequest, response: Any) -> str | None:
+    """Return the model that answered, if its name is not the asked one, nor a dated version of it."""
+    served = str(getattr(response, "model", None) or "")
+    asked, short = request.model.lower(), served.rpartition("/")[2].lower()
+    wanted = asked.rpartition("/")[2]
+    if not short or short.startswith(wanted) or wanted.startswith(short) or short in asked:
+        return None
+    return served
+
+
+def _reply(request: AnswerRequest, response: Any, elapsed: float, limit: int | None) -> Reply:
     choices = getattr(response, "choices", None)
     if not choices:
         return Reply(text=None, error="the provider's reply holds no answer")
@@ -217,9 +350,12 @@ def _reply(request: AnswerRequest, response: Any, elapsed: float) -> Reply:
     ]
     prompt, completion, cached = (finite_count(count, MOST_TOKENS) or 0 for count in counts)
     used = TokenUsage(prompt=prompt, completion=completion, cached=cached)
+    is_cut = choices[0].finish_reason == "length" and not refused
     return Reply(
         text=None if is_empty else redact_reply(text or refusal or ""),
         error=_why_empty(choices[0].finish_reason, message) if is_empty else None,
+        cut_at=(limit or completion) if is_cut else None,
+        served_by=_served_by(request, response),
         refused=refused,
         usage=used,
         cost_usd=_cost_of(response) if usage is not None and all(map(_is_credible, counts)) else None,

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from memory_backends.storable import storable
 from memreplay.llm.catalogue import variable_of_key
@@ -171,7 +173,7 @@ def _unescaped(text: str) -> str:
         return text
 
 
-def failed_reply(error: BaseException, timeout: float) -> Reply:
+def failed_reply(error: BaseException, timeout: float, api_base: str | None = None) -> Reply:
     """Return the error as a reply: its reason in one line, without keys. ``timeout`` in seconds."""
     if is_refusal(error):
         return Reply(text="", refused=True)
@@ -184,7 +186,24 @@ def failed_reply(error: BaseException, timeout: float) -> Reply:
     name, reason = type(error).__name__, reason_of(error)
     if wait := too_long_a_wait(error):
         return Reply(text=None, error=f"{wait}: {reason}")
+    if _CONNECTION_FAILED.search(f"{name} {reason}"):
+        reason += _through_a_proxy(api_base)
     return Reply(text=None, error=f"{name}: {reason}" if reason else name)
+
+
+_CONNECTION_FAILED = re.compile(r"connection error|APIConnectionError|cannot connect|connect call failed", re.I)
+
+
+def _through_a_proxy(api_base: str | None) -> str:
+    """Return which variable of the environment sends calls through a proxy, and how to go around it; else empty."""
+    base = urlsplit(api_base or "https://")
+    scheme, host = base.scheme or "https", base.hostname
+    proxies = getproxies()
+    name = next((each for each in (scheme, "all") if each in proxies), None)
+    if name is None or (host and proxy_bypass(host)):
+        return ""
+    around = f"; NO_PROXY={host} goes around it" if host else ""
+    return f" (through the proxy of {name.upper()}_PROXY{around})"
 
 
 _NO_MODEL = re.compile(r"model_not_found|invalid_model|\binvalid model\b|not a valid model", re.IGNORECASE)

@@ -33,7 +33,7 @@ class AnswerRequest(Frozen):
 
     ``marks_prefix`` asks the provider to cache all but the last segment of each message. It changes only the price.
     ``raw_messages`` are messages in OpenAI's form that a memory sends, tool calls included; then ``messages`` is
-    empty.
+    empty. With ``accepts_cut_reply`` whoever asks reads a reply that its limit cut, as its own client would.
     """
 
     model: str
@@ -43,6 +43,7 @@ class AnswerRequest(Frozen):
     repeat: int = 0
     marks_prefix: bool = False
     raw_messages: tuple[dict[str, Any], ...] = ()
+    accepts_cut_reply: bool = False
 
 
 class TokenUsage(Frozen):
@@ -59,7 +60,9 @@ class Reply(Frozen):
     ``refused`` marks a provider's refusal (content filter). ``cost_usd`` is None where the price is unknown.
     ``ms`` is the time of the call; ``reused`` means that the reply comes from the cache. ``earlier_questions`` and
     ``earlier_conversations`` count what an agent without a fresh session had already seen. ``tool_calls`` are
-    those that the model wants, in OpenAI's form.
+    those that the model wants, in OpenAI's form. ``cut_at`` is the limit in tokens at which the reply was cut.
+    ``read_less``: by its own count the server read clearly less than the prompt. ``served_by`` is the model that
+    answered, if that is not the one that was asked.
     """
 
     text: StorableText | None
@@ -72,6 +75,9 @@ class Reply(Frozen):
     earlier_questions: int = 0
     earlier_conversations: int = 0
     tool_calls: tuple[dict[str, Any], ...] = ()
+    cut_at: int | None = None
+    read_less: bool = False
+    served_by: StorableText | None = None
 
     @property
     def was_billed(self) -> bool:

@@ -68,6 +68,7 @@ class MemoryChatModel:
             messages=(),
             parameters={"max_tokens": REPLY_TOKENS + thinking, **parameters},
             raw_messages=tuple(dict(message) for message in messages),
+            accepts_cut_reply=True,
         )
         reply = await self._model.answer(request)
         error = reply.error or ("the model refused" if reply.refused else None)

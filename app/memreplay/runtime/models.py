@@ -14,6 +14,7 @@ from memreplay.llm.client import LiteLLMModel, OfflineModel
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel
+from memreplay.llm.parameters import ParameterisedModel, Role
 from memreplay.llm.ports import MemoryChatModel, ModelAnswerer, ModelFactExtractor
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
@@ -38,7 +39,7 @@ class RunModels:
         warn: Callable[[str], None],
         counting: Counting | None = None,
     ) -> None:
-        self._settings = settings
+        self._settings, self._warn = settings, warn
         needs_store = settings.cache or settings.extractor is not None
         self._reply_store = SqliteReplyCache(cache_folder() / "replies.sqlite3", warn) if needs_store else None
         self.reply_cache = self._reply_store if settings.cache else None
@@ -49,17 +50,23 @@ class RunModels:
         self.chat: ChatModel | None = None
         if counting is not None:
             counting.use_caches(self.reply_cache, self._written_replies(run_id))
-            self.answer_model, self._judging_model = counting.reader, counting.judge
+            self.answer_model = self._as("reader", counting.reader)
+            self._judging_model = self._as("judge", counting.judge)
             return
         model = self._paid_model()
-        self.answer_model = CachedModel(model, self.reply_cache) if self.reply_cache else model
-        self._judging_model = self.answer_model
+        cached = CachedModel(model, self.reply_cache) if self.reply_cache else model
+        self.answer_model, self._judging_model = self._as("reader", cached), self._as("judge", cached)
         self._make_writing_models(model, run_id)
+
+    def _as(self, role: Role, model: AnswerModel) -> AnswerModel:
+        """Return a model that is called with what the user sets for a role."""
+        reply_tokens = self._settings.reply_tokens if role == "reader" else None
+        return ParameterisedModel(model, role, self._settings.model_args, reply_tokens)
 
     def _paid_model(self) -> AnswerModel:
         """Wrap a provider's model, from the inside out: shared prefixes sent first, offline switch."""
         model: AnswerModel = SharedPrefixModel(
-            LiteLLMModel(timeout=self._settings.timeout, rate_limiters=self.rate_limiters)
+            LiteLLMModel(timeout=self._settings.timeout, rate_limiters=self.rate_limiters, warn=self._warn)
         )
         return OfflineModel(model) if self._settings.offline else model
 
@@ -69,7 +76,7 @@ class RunModels:
         """
         name, replies, base = self._settings.extractor, self._written_replies(run_id), self._settings.api_base
         if name is not None and replies is not None:
-            cached = CachedModel(model, replies)
+            cached = self._as("writer", CachedModel(model, replies))
             self.extractor, self.chat = ModelFactExtractor(cached, name, base), MemoryChatModel(cached, name, base)
 
     def _written_replies(self, run_id: Callable[[], str]) -> ReplyCache | None:

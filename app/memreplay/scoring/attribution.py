@@ -25,6 +25,7 @@ from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
 from memreplay.grading.veto import asserted
+from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
@@ -58,6 +59,13 @@ class Attribution(Frozen):
     detail: str
     loss: Loss | None = None
     ranks: Mapping[str, Mapping[str, int]] = {}
+
+
+def _read_less(reply: Reply) -> str:
+    return (
+        f"The model's server counted {reply.usage.prompt:,} tokens of a prompt that has clearly more: it cut the"
+        " prompt, and what it read is unknown. Give it a larger window, or use --context-tokens."
+    )
 
 
 _NO_VERDICT: Final = "No verdict: "
@@ -151,6 +159,8 @@ class Attributor:
         match score.outcome:
             case "error":
                 reason = answer.received.reply.error if answer.received is not None else None
+                if reason and answer.received is not None and answer.received.reply.cut_at is not None:
+                    return Attribution(label="cut_reply", detail=reason)
                 reason = reason or score.problem
                 if reason is None and (judgement := answer.judgement) is not None:
                     return Attribution(label="error", detail=f"Not graded: {judgement.problem}.")
@@ -161,6 +171,8 @@ class Attributor:
                 return Attribution(label="refused", detail="The provider refused to answer.")
             case _:
                 pass
+        if answer.received is not None and answer.received.reply.read_less:
+            return Attribution(label="prompt_cut", detail=_read_less(answer.received.reply))
         if question.id in self._suspect_keys:
             return Attribution(label="key_suspect", detail=self._suspect_keys[question.id])
         if asked.backend == CLOSED_BOOK:

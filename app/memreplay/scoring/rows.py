@@ -150,7 +150,7 @@ def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
     if not judged:
         return None
     last, replies = read_again(judged[-1].judgement), [event.judgement.reply for event in judged]
-    costs = [reply.cost_usd for reply in replies if reply.error is None]
+    costs = [reply.cost_usd for reply in replies if reply.was_billed]
     return JudgeRow(
         model=last.judge,
         rubric=last.rubric,

@@ -12,8 +12,10 @@ from typing import Final, Literal, get_args
 
 WrongLabel = Literal[
     "error",
+    "cut_reply",
     "unparsed",
     "refused",
+    "prompt_cut",
     "key_suspect",
     "not_visible",
     "no_evidence",
@@ -86,10 +88,20 @@ class Verdict:
 
 VERDICTS: Final[Mapping[Label, Verdict]] = {
     "error": Verdict("!", "an error, not an answer", "the answer ended in an error", "lost", "run"),
+    "cut_reply": Verdict(
+        "L", "the reply was cut by its limit", "the reply was cut by its limit of tokens", "lost", "run"
+    ),
     "unparsed": Verdict(
         "?", "the reply could not be parsed", "the reply has no readable answer", "doubtful", "run", _READING
     ),
     "refused": Verdict("⊘", "the provider refused to answer", "the provider refused", "doubtful", "run"),
+    "prompt_cut": Verdict(
+        "P",
+        "the model's server read less than it was sent",
+        "wrong, and the model's server read less of the prompt than it was sent",
+        "doubtful",
+        "run",
+    ),
     "key_suspect": Verdict(
         "K",
         "the published answer is in doubt",

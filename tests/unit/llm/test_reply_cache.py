@@ -82,12 +82,13 @@ async def test_the_embedded_reader_is_always_asked() -> None:
     assert cache.kept == {}
 
 
-async def test_a_refusal_is_cached_because_it_was_paid_for() -> None:
-    inner = ScriptedModel(Reply(text="", refused=True))
+async def test_a_refusal_is_asked_again_since_filters_differ_from_one_call_to_the_next() -> None:
+    inner = ScriptedModel(Reply(text="", refused=True), Reply(text="Lisbon"))
     model = CachedModel(inner, MemoryCache())
-    await model.answer(request())
     assert (await model.answer(request())).refused
-    assert inner.calls == 1
+    assert (await model.answer(request())).text == "Lisbon"
+    assert (await model.answer(request())).reused
+    assert inner.calls == 2
 
 
 @pytest.mark.parametrize(

@@ -304,8 +304,8 @@ async def test_closed_book_counts_for_the_same_question_and_model_only() -> None
 
 def test_labels_are_tried_in_the_documented_order() -> None:
     assert " ".join(LABELS) == (
-        "error unparsed refused key_suspect not_visible no_evidence not_written not_retrieved cut stale"
-        " false_attribution abstained misread grounded correct_abstention guessed lucky"
+        "error cut_reply unparsed refused prompt_cut key_suspect not_visible no_evidence not_written not_retrieved"
+        " cut stale false_attribution abstained misread grounded correct_abstention guessed lucky"
     )
 
 
