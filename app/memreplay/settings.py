@@ -154,6 +154,14 @@ class Settings:
             "none",
         ),
     ] = None
+    prompt: Annotated[
+        str,
+        Flag(
+            "Prompt of questions: memreplay, locomo, longmemeval, or a Jinja template with the fields context,"
+            " question, options, kind and type.",
+            "NAME|FILE",
+        ),
+    ] = "memreplay"
     model_args: Annotated[
         dict[str, Any],
         Flag(

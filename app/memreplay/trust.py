@@ -43,6 +43,7 @@ _ONLY_STRICTER: Mapping[str, bool] = {"offline": True, "cache": True}
 """Switches that a file may turn only one way: it cannot lift the user's ban on the network, nor pay twice."""
 
 _EMBEDDER = "minilm"
+_PROMPTS = ("memreplay", "locomo", "longmemeval")
 _MODELS = {EXTRACTIVE_MODEL, AGENT_MODEL}
 _SENT = {
     "model": "sends prompts, with your key, to the model {}",
@@ -135,6 +136,8 @@ def _effect(name: str, value: Any) -> str | None:
             return None
         case "backend":
             return _effect_of_backend(str(value))
+        case "prompt" if value in _PROMPTS:
+            return None
         case "embedder" | "reranker":
             return _effect_of_model_of_texts(str(value))
         case "model" | "judge" | "extractor" if value in _MODELS:

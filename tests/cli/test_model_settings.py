@@ -152,3 +152,59 @@ def test_a_connection_that_fails_in_a_proxy_names_it(
     _, rows, requests = _run(run_cli, tmp_path, lambda received: answer(RIGHT))
     assert not requests
     assert all("the proxy of HTTP_PROXY; NO_PROXY=127.0.0.1" in row["error"] for row in rows)
+
+
+PROMPT = """Memory:
+{{ context }}
+Asked ({{ kind }}): {{ question }}
+{% for option in options %}{{ loop.index0 }}: {{ option }}
+{% endfor %}Answer now:"""
+
+
+def test_a_prompt_of_the_user_is_asked_recorded_and_part_of_what_a_run_is(run_cli: RunCli, tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.jinja"
+    prompt.write_text(PROMPT)
+    with OpenAIServer([answer(RIGHT)]) as server:
+        ran, _ = _ask(run_cli, tmp_path, server, "--prompt", prompt)
+        assert ran.code == 0, ran.err
+        sent = {request.prompt.split("\n")[0] for request in server.requests}
+        assert sent == {"Memory:"} and all(one.prompt.endswith("Answer now:") for one in server.requests)
+        settings = json.loads((tmp_path / "r.json").read_text())["run"]["settings"]
+        assert (settings["prompt"], settings["prompt_text"]) == (str(prompt), PROMPT)
+        prompt.write_text(PROMPT.replace("now", "briefly"))
+        again = run_cli(
+            "--batch", "--dataset", "identity-01", "--backend", "rag", "--model", "openai/stub", "--api-base",
+            server.url, "--recording", tmp_path / "r.sqlite3", "--prompt", prompt, "--resume",
+        )  # fmt: skip
+        assert again.code == 2, "a changed prompt makes another run"
+        why = run_cli("why", tmp_path / "r.sqlite3", "--model", "openai/stub", "--api-base", server.url)
+        assert why.code in (0, 3), why.err
+
+
+@pytest.mark.parametrize("name", ["locomo", "longmemeval"])
+def test_the_prompts_of_benchmarks_are_at_hand(run_cli: RunCli, tmp_path: Path, name: str) -> None:
+    _, _, requests = _run(run_cli, tmp_path, lambda received: answer(RIGHT), "--prompt", name)
+    expected = {"locomo": "Based on the above context, write", "longmemeval": "several history chats"}[name]
+    assert requests and all(expected in one.prompt for one in requests)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{{ question }} {{ options }}", "0 times"),
+        ("{{ context }} {{ options }}", "does not hold {{ question }}"),
+        ("{{ context }} {{ question }}", "does not hold {{ options }}"),
+        ("{{ context }} {{ question }} {{ options }} {{ secret }}", "'secret' is undefined"),
+        ("{{ context }\n{{ question }}", "prompt.jinja:1: not a Jinja template"),
+        ("{{ context.__class__.__mro__ }} {{ question }}", "unsafe"),
+        (None, "no such file"),
+    ],
+)
+def test_a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked(
+    run_cli: RunCli, tmp_path: Path, text: str | None, said: str
+) -> None:
+    prompt = tmp_path / "prompt.jinja"
+    if text is not None:
+        prompt.write_text(text)
+    ran = run_cli("--batch", "--dataset", "identity-01", "--model", "openai/stub", "--prompt", prompt)
+    assert ran.code == 2 and said in ran.err, ran.err

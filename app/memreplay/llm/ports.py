@@ -15,6 +15,7 @@ from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay.conversations.models import Question
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
+from memreplay.llm.prompt_templates import PromptTemplate
 from memreplay.llm.prompts import (
     REASONING_TOKENS,
     build_request,
@@ -25,15 +26,22 @@ from memreplay.numbers import finite
 
 
 class ModelAnswerer:
-    """Asks questions at one API base, within one context budget."""
+    """Asks questions at one API base, with one prompt, within one context budget."""
 
-    def __init__(self, model: AnswerModel, api_base: str | None, context_tokens: int | None) -> None:
+    def __init__(
+        self,
+        model: AnswerModel,
+        api_base: str | None,
+        context_tokens: int | None,
+        template: PromptTemplate | None = None,
+    ) -> None:
         self._model = model
+        self._template = template
         self._api_base = api_base
         self._context_tokens = context_tokens
 
     def request(self, question: Question, context: str, model: str, repeat: int) -> AnswerRequest:
-        return build_request(question, context, model, self._api_base, repeat)
+        return build_request(question, context, model, self._api_base, repeat, self._template)
 
     async def answer(self, request: AnswerRequest) -> Reply:
         return await self._model.answer(request)

@@ -15,8 +15,10 @@ from memreplay.conversations.models import Question, QuestionKind
 from memreplay.grading import Score
 from memreplay.grading.choice import score_choice
 from memreplay.grading.judge import score_recall, score_without_answer
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerRequest, PromptMessage
+from memreplay.llm.prompt_templates import PromptTemplate
 
 OPTIONS_HEADING = "Available Answer Options:"
 INSTRUCTIONS_HEADING = "Instructions:"
@@ -85,13 +87,26 @@ REASONING_TOKENS = 2048
 
 
 def build_request(
-    question: Question, context: str, model: str, api_base: str | None, repeat: int = 0
+    question: Question,
+    context: str,
+    model: str,
+    api_base: str | None,
+    repeat: int = 0,
+    template: PromptTemplate | None = None,
 ) -> AnswerRequest:
-    """Return the call that asks a model a question. The context is one segment."""
+    """Return the call that asks a model a question. The context is one segment.
+
+    The embedded reader understands the default prompt alone.
+    """
+    if template is None or model == EXTRACTIVE_MODEL:
+        message = after_history(context, question_prompt(question))
+    else:
+        shown = context if context.strip() else NO_HISTORY
+        message = PromptMessage(role="user", segments=template.segments(question, shown))
     return AnswerRequest(
         model=model,
         api_base=api_base,
-        messages=(after_history(context, question_prompt(question)),),
+        messages=(message,),
         parameters={"temperature": 0, "max_tokens": _reply_tokens(question, model)},
         repeat=repeat,
     )

@@ -23,6 +23,7 @@ from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MemreplayError
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm import AGENT_MODEL
+from memreplay.llm.prompt_templates import prompt_template
 from memreplay.llm.prompts import build_request
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.changes import AskableMemory
@@ -131,7 +132,9 @@ class _Probe:
         order = choice_order(self._question, settings.seed if settings.shuffle_choices else None)
         shown = with_order(self._question, order)
         recall = await self._recall(turn)
-        reply = await self._reasking.reply(build_request(shown, recall.context, self._model, settings.api_base))
+        template = prompt_template(settings.prompt)
+        request = build_request(shown, recall.context, self._model, settings.api_base, template=template)
+        reply = await self._reasking.reply(request)
         if reply.error is not None:
             raise BisectError(f"after turn {turn}: {reply.error}")
         judge = self._reasking.judge

@@ -16,6 +16,7 @@ from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.parameters import ParameterisedModel, Role
 from memreplay.llm.ports import MemoryChatModel, ModelAnswerer, ModelFactExtractor
+from memreplay.llm.prompt_templates import prompt_template
 from memreplay.llm.rate_limiter import RateLimiters, RateLimits
 from memreplay.paths import cache_folder
 from memreplay.recording.reply_store import SqliteReplyCache
@@ -98,7 +99,8 @@ class RunModels:
         return ModelJudge(settings.judge, self._judging_model, settings.api_base, settings.judge_rubric)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
-        return ModelAnswerer(model, self._settings.api_base, self._settings.context_tokens)
+        settings = self._settings
+        return ModelAnswerer(model, settings.api_base, settings.context_tokens, prompt_template(settings.prompt))
 
     async def warm_up(self) -> None:
         """Import LiteLLM in a thread before its first use, if any model needs it."""

@@ -17,10 +17,11 @@ from memreplay.engine.play import Played
 from memreplay.engine.probes import Probe
 from memreplay.engine.remote.addresses import models_asked_of
 from memreplay.engine.session import PlayableSession, ReplayPlan, ReplaySession
-from memreplay.llm import AGENT_MODEL
+from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.ports import ModelAnswerer
+from memreplay.llm.prompt_templates import prompt_template
 from memreplay.llm.tokens import token_counter
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import text_hash, to_json
@@ -69,6 +70,8 @@ class Run:
         self._kept: dict[str, Sequence[ReplayEvent]] = {}
         self._over = False
         self.warn = warn
+        self._template = prompt_template(settings.prompt)
+        self._say_what_has_no_effect()
         self._memories = RunMemories(settings, warn, counting)
         self._id = f"estimate-{uuid4().hex[:8]}" if counting is not None else run_id
         self._models = RunModels(settings, lambda: self.run_id, warn, counting)
@@ -78,6 +81,18 @@ class Run:
         self.answer_model = self._models.answer_model
         self.answer_judge = self._models.judge()
         self._answerer = self.answerer(self.answer_model)
+
+    def _say_what_has_no_effect(self) -> None:
+        """Name the settings of calls that the embedded reader, which is no language model, does not follow."""
+        settings = self.settings
+        given = {
+            "prompt": self._template,
+            "model-args": settings.model_args,
+            "reply-tokens": settings.reply_tokens,
+        }
+        named = [f"--{name}" for name, value in given.items() if value]
+        if named and EXTRACTIVE_MODEL in self.settings.model:
+            self.warn(f"{' and '.join(named)} without effect on {EXTRACTIVE_MODEL}, which is no language model")
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
         return self._models.answerer(model)
@@ -162,7 +177,8 @@ class Run:
         """
         public = self.settings.public()
         decisive = {name: value for name, value in public.items() if name not in CHANGE_NO_ANSWER}
-        identity = fingerprint({"settings": decisive, "conversations": dict(conversations)})
+        asked_with = {} if self._template is None else {"prompt": self._template.digest}
+        identity = fingerprint({"settings": decisive, "conversations": dict(conversations), **asked_with})
         if resume:
             self.recorder = RunRecorder.resume(self.recording_path, identity, resume)
         else:
@@ -175,7 +191,8 @@ class Run:
         if self.settings.cluster is None:
             described["workers"] = self.settings.workers or 1
         given = {name: public[name] for name in described if name in public}
-        return public | described | baseline | {AS_GIVEN: given}
+        prompt = {} if self._template is None else {"prompt_text": self._template.text}
+        return public | described | baseline | prompt | {AS_GIVEN: given}
 
     def filled_before(self, conversation: Conversation) -> frozenset[str]:
         """Return names of the memories that an earlier run filled with the whole of a conversation."""
