@@ -14,9 +14,9 @@ from memreplay.text import normalised
 class PublishedAnswer:
     """What a results file says of one question. None is what it does not say.
 
-    ``sample`` names the conversation by id or 0-based number, ``memories`` are the texts that memory gave to the
-    model, in the file's order, ``judgement`` is the verdict of the harness's own judge and ``judge_reason`` what
-    it said. ``place`` is where in the file it stands.
+    ``sample`` names the conversation by id or 0-based number, ``asked_at`` is the day that the reader was told it
+    is. ``memories`` are the texts that memory gave to the model, in the file's order; ``judgement`` is the verdict
+    of the harness's own judge and ``judge_reason`` what it said. ``place`` is where in the file it stands.
     """
 
     place: str
@@ -24,6 +24,7 @@ class PublishedAnswer:
     question_id: str | None = None
     sample: str | None = None
     category: str | None = None
+    asked_at: str | None = None
     expected: str | None = None
     answer: str | None = None
     error: str | None = None

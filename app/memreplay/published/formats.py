@@ -33,6 +33,7 @@ class Format:
     question_id: Paths = ()
     sample: Paths = ()
     category: Paths = ()
+    asked_at: Paths = ()
     expected: Paths = ()
     memories: Paths = ()
     memory_mark: str | None = None
@@ -61,6 +62,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         question_id=("query_id",),
         sample=("meta.sample_id", "meta.conversation_id"),
         category=("meta.category", "meta.question_type"),
+        asked_at=("meta.query_timestamp", "meta.question_date"),
         expected=("gold_answers",),
         memories=("context",),
         memory_mark=r"(?m)^## Memory \d+\s*$",

@@ -7,7 +7,7 @@ harness did not write down.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -93,12 +93,17 @@ class Joined:
 
 @dataclass(frozen=True)
 class Imported:
-    """A run that was written to a recording."""
+    """A run that was written to a recording. ``answers`` are by conversation, question and repeat."""
 
     run_id: str
     published: PublishedRun
     joined: Joined
-    repeated: int
+    answers: Mapping[tuple[str, str, int], PublishedAnswer]
+
+    @property
+    def repeated(self) -> int:
+        """Return how many answers are to a question that was answered before."""
+        return sum(repeat > 0 for _, _, repeat in self.answers)
 
 
 @dataclass(frozen=True)
@@ -137,20 +142,20 @@ def import_published_run(
     }
     datasets: list[str] = []
     recorder = RunRecorder.start(recording, settings, [], fingerprint(settings))
-    repeated = 0
+    answers: dict[tuple[str, str, int], PublishedAnswer] = {}
     try:
         for conversation, placed in _conversations(published, evidence, places, known_ids):
             datasets.append(conversation.dataset)
             recorder.add_conversation(conversation)
             for event in _events(conversation, placed, published, backend):
                 recorder.record(event)
-            repeated += sum(each.repeat > 0 for each in placed)
+            answers |= {(conversation.id, each.question.id, each.repeat): each.answer for each in placed}
         recorder.describe(settings, list(dict.fromkeys(datasets)))
     except BaseException:
         recorder.finish("interrupted")
         raise
     recorder.finish("finished")
-    return Imported(recorder.run_id, published, joined, repeated)
+    return Imported(recorder.run_id, published, joined, answers)
 
 
 def _backend_of(published: PublishedRun) -> str:
