@@ -394,9 +394,7 @@ def _is_near(days: frozenset[MonthDay], asked_on: frozenset[MonthDay]) -> bool:
 
 
 def _is_contradicted(expected: str, context: str, evidence: Iterable[str]) -> bool:
-    """Return whether a sentence of the context that is none of the evidence denies the expected answer, or says what
-    took its place.
-    """
+    """Return whether a sentence of the context, none of the evidence, denies the expected answer or replaces it."""
     own = " ".join(evidence)
     if len(normalised(expected)) < _SHORTEST_ANSWER:
         return False

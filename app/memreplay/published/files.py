@@ -27,7 +27,7 @@ from memreplay.files import NOT_REGULAR, is_irregular
 from memreplay.llm.judging import Verdict
 from memreplay.numbers import finite
 from memreplay.published.answers import PublishedAnswer, PublishedRun, merged
-from memreplay.published.formats import FORMATS, Format, Node, found, rows_in
+from memreplay.published.formats import FORMATS, Format, Node, Paths, found, rows_in
 
 AS_PUBLISHED: Final = "as published"
 """The name of a model that the file does not name."""
@@ -58,7 +58,7 @@ def read_source(source: Path) -> list[PublishedRun]:
         return _runs_in(source)
     if not source.exists():
         raise UsageError(f"There is no file or folder {source}.")
-    return [_run_of(source)]
+    return _runs_of(source)
 
 
 def _runs_in(folder: Path) -> list[PublishedRun]:
@@ -75,7 +75,7 @@ def _runs_in(folder: Path) -> list[PublishedRun]:
     passed_over: list[str] = []
     for path in files:
         try:
-            runs.append(_run_of(path))
+            runs += _runs_of(path)
         except DatasetError as error:
             passed_over.append(str(error))
     if not runs:
@@ -90,15 +90,14 @@ def _runs_in(folder: Path) -> list[PublishedRun]:
 
 
 def _joined(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
-    """Return one run if the files say different things of the same answers, else each as a run of its own."""
-    parts = {run.format for run in runs}
-    if len(runs) == 1 or len(parts) == 1:
+    """Return one run if each file says another thing of the same answers, else each as a run of its own."""
+    if len(runs) == 1 or len({run.format for run in runs}) < len(runs):
         return list(runs)
     return [merged(sorted(runs, key=lambda run: [each.name for each in FORMATS].index(run.format)))]
 
 
-def _run_of(path: Path) -> PublishedRun:
-    """Return the run of one file.
+def _runs_of(path: Path) -> list[PublishedRun]:
+    """Return the runs of one file: several if it has answers from contexts of several sizes.
 
     Raises:
         DatasetError: it cannot be read, or has no known format.
@@ -108,10 +107,11 @@ def _run_of(path: Path) -> PublishedRun:
         raise place.error(NOT_REGULAR, "a results file")
     problems: list[str] = []
     documents = _documents(path, problems)
-    for format_ in FORMATS:
-        run = _read(documents, format_, path)
-        if run is not None:
-            return replace(run, problems=(*problems, *run.problems)[:_MOST_PROBLEMS])
+    # A file of one line is an object, and may be a list of one row.
+    for document in (documents, [documents]):
+        for format_ in FORMATS:
+            if runs := list(_read(document, format_, path)):
+                return [replace(run, problems=(*problems, *run.problems)[:_MOST_PROBLEMS]) for run in runs]
     raise place.error(
         "has no known format" if documents is not None else "is empty",
         f"per-question results of {', '.join(dict.fromkeys(each.title for each in FORMATS))}",
@@ -125,7 +125,7 @@ def _documents(path: Path, problems: list[str]) -> Any:
     """Return the value of a file; of JSON Lines, or of an archive, the list of its values."""
     place = Place(path)
     if is_archive(path):
-        return [value for member in unpacked(path) for value in [_json(member, member.read_bytes(), problems)]]
+        return _log_of([_json(member, member.read_bytes(), problems) for member in unpacked(path)])
     try:
         with path.open("rb") as file:
             packed = file.read(2) == _GZIP
@@ -134,6 +134,14 @@ def _documents(path: Path, problems: list[str]) -> Any:
     except OSError as error:
         raise place.error(f"cannot be read ({error.strerror})", "a results file") from None
     return _json(path, data, problems)
+
+
+def _log_of(members: list[Any]) -> Any:
+    """Return the log of inspect_ai that an archive holds in pieces; of any other archive its values."""
+    objects = [each for each in members if isinstance(each, dict)]
+    head = next((each for each in objects if "eval" in each), None)
+    samples = [each for each in objects if "input" in each and "target" in each]
+    return members if head is None or not samples else {**head, "samples": samples}
 
 
 def _bounded(read: Callable[[int], bytes], place: Place) -> bytes:
@@ -239,15 +247,42 @@ def _whole_entries(text: bytes) -> Any:
 # ---- values to answers ----------------------------------------------------------------------------------------
 
 
-def _read(document: Any, format_: Format, path: Path) -> PublishedRun | None:
-    """Return the run of a document, or None if it has not this format."""
+def _read(document: Any, format_: Format, path: Path) -> Iterator[PublishedRun]:
+    """Yield the runs of a document; none if it has not this format."""
     root = (document,)
     if any(found(root, (each,)) is None for each in format_.root):
-        return None
+        return
     rows = list(rows_in(document, format_.rows))
     fits = [row for row in rows if isinstance(row[1][-1], dict) and _has(row[1], format_)]
     if not fits:
-        return None
+        return
+    if format_.each is None:
+        yield _run(rows, fits[0][1], format_, path)
+        return
+    names = dict.fromkeys(str(name) for _, node, _ in fits for name in _entries_of(node[-1], format_.each))
+    for name in names:
+        alone = [(pointer, _only(node, format_.each, name), keys) for pointer, node, keys in rows]
+        run = _run(alone, _only(fits[0][1], format_.each, name), format_, path)
+        yield replace(run, system=f"{run.system} {name}")
+
+
+def _entries_of(row: Any, field: str) -> Mapping[str, Any]:
+    entries = row.get(field) if isinstance(row, dict) else None
+    return entries if isinstance(entries, dict) else {}
+
+
+def _only(node: Node, field: str, name: str) -> Node:
+    """Return a row with one of its answers, and the memories that this one was given."""
+    if not isinstance(node[-1], dict):
+        return node
+    answer = _entries_of(node[-1], field).get(name)
+    return (*node[:-1], {**node[-1], field: {} if answer is None else {name: answer}})
+
+
+def _run(
+    rows: Sequence[tuple[str, Node, Mapping[str, str]]], first: Node, format_: Format, path: Path
+) -> PublishedRun:
+    root = first[:1]
     answers: list[PublishedAnswer] = []
     problems: list[str] = []
     for pointer, node, keys in rows:
@@ -255,13 +290,16 @@ def _read(document: Any, format_: Format, path: Path) -> PublishedRun | None:
             answers.append(_answer(pointer, node, keys, format_, path))
         except DatasetError as error:
             problems.append(str(error))
-    first = fits[0][1]
+
+    def named(paths: Paths) -> str:
+        return _name(_first(found(root, paths) or found(first, paths)))
+
     return PublishedRun(
         path=path,
         format=format_.name,
-        system=_name(found(root, format_.system) or found(first, format_.system)) or _stem(path),
-        model=_name(found(root, format_.model) or found(first, format_.model)) or AS_PUBLISHED,
-        judge=_name(found(root, format_.judge) or found(first, format_.judge)) or f"{format_.title}'s judge",
+        system=named(format_.system) or _stem(path),
+        model=named(format_.model) or AS_PUBLISHED,
+        judge=named(format_.judge) or f"{format_.title}'s judge",
         answers=tuple(answers),
         problems=tuple(problems),
         accuracy=finite(found(root, format_.accuracy), 0, 1),
@@ -311,7 +349,7 @@ def _answer(pointer: str, node: Node, keys: Mapping[str, str], format_: Format, 
         expected=_text(found(node, format_.expected)),
         answer=answer,
         error=error if not answer else None,
-        memories=_memories(found(node, format_.memories), format_),
+        memories=_memories(found(node, format_.memories), format_, _first(found(node, format_.most_memories))),
         context_tokens=None if tokens is None else int(tokens),
         judgement=_verdict(found(node, format_.judgement)),
         judge_reason=_text(found(node, format_.judge_reason)),
@@ -335,12 +373,16 @@ def _text(value: Any) -> str | None:
             return None
 
 
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
+
+
 _MEMORY_TEXTS: Final = ("memory", "content", "text", "chunk", "fact", "summary", "episode")
 _MEMORY_DATES: Final = ("timestamp", "created_at", "date", "event_date", "occurred_start", "mentioned_at")
 
 
-def _memories(value: Any, format_: Format) -> tuple[str, ...] | None:
-    """Return the memories in a context: a text, taken apart at the format's mark, or each of a list."""
+def _memories(value: Any, format_: Format, most: Any) -> tuple[str, ...] | None:
+    """Return the memories in a context: a text, taken apart at the format's mark; or a list's first ``most``."""
     match value:
         case None:
             return None
@@ -355,7 +397,8 @@ def _memories(value: Any, format_: Format) -> tuple[str, ...] | None:
             ends = [*starts[1:], len(text)]
             return (*head, *(text[start:end] for start, end in zip(starts, ends, strict=True)))
         case list():
-            return tuple(text for each in _flat(value)[:_MOST_MEMORIES] if (text := _memory(each)))
+            limit = most if isinstance(most, int) else _MOST_MEMORIES
+            return tuple(text for each in _flat(value)[:limit] if (text := _memory(each)))
         case dict():
             text = _memory(value)
             return (text,) if text else ()
