@@ -21,8 +21,8 @@ from tests.stubs.published_results import amb, amb_row, locomo, said
 _ENDLESS = {"serve", "serve-backend"}
 """They wait for connections from others."""
 
-_ENDS = {"datasets": (0, 2), "why": (0, 2), "doctor": (0, 4)}
-"""Exit codes other than 0: a draft needs a model, there may be no wrong answer, nothing may answer."""
+_ENDS = {"datasets": (0, 2), "why": (0, 2), "doctor": (0, 4), "rejudge": (2,)}
+"""Exit codes other than 0: a draft needs a model, there may be no wrong answer, no judge, nothing may answer."""
 
 
 @pytest.fixture
@@ -66,6 +66,7 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "bisect": [("bisect", asked, "--question", question)],
         "export": [("export", asked, "--html", tmp_path / "x.html", "--cast", tmp_path / "x.cast")],
         "compare": [("compare", recording, recording)],
+        "rejudge": [("rejudge", asked)],
         "autopsy": [("autopsy", published, "--evidence", locomo(tmp_path / "locomo10.json"))],
         "doctor": [("doctor",)],
         "record": [("record", tmp_path / "spans.sqlite3", "--otlp", spans)],

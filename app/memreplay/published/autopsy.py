@@ -53,7 +53,7 @@ STAGES: Final[Mapping[Stage, str]] = {
     "no_context": "the file gives no context",
     "no_evidence": "no evidence known, and the answer is not in the context",
     "cut": "the context breaks off inside the evidence",
-    "absent": "nothing of the evidence in the context",
+    "absent": "neither evidence nor answer in the context",
     "part": "a part of the evidence in the context",
     "undated": "evidence in the context, its date is not",
     "contradicted": "evidence in the context, and what contradicts it",
