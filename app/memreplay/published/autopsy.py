@@ -37,6 +37,7 @@ Stage = Literal[
     "no_context",
     "no_evidence",
     "cut",
+    "reworded",
     "absent",
     "part",
     "undated",
@@ -53,6 +54,7 @@ STAGES: Final[Mapping[Stage, str]] = {
     "no_context": "the file gives no context",
     "no_evidence": "no evidence known, and the answer is not in the context",
     "cut": "the context breaks off inside the evidence",
+    "reworded": "the answer not found in a context that quotes no turn",
     "absent": "neither evidence nor answer in the context",
     "part": "a part of the evidence in the context",
     "undated": "evidence in the context, its date is not",
@@ -88,7 +90,8 @@ class Finding:
 
     ``is_right`` is the published judgement, or our rules where there is none; ``by_rules`` is what our rules say
     where there is one. ``evidence`` is how much of the evidence stands in the context word for word, ``held``
-    whether the context holds the answer, in whatever words; both are None where it is unknown. ``tokens`` are those
+    whether the context holds the answer, in whatever words; both are None where it is unknown. ``quoted_turns`` of
+    the conversation, whichever, stand in the context word for word. ``tokens`` are those
     of the context at whose end all evidence was given. ``lacks`` marks a reply that says that the context lacks
     the answer, ``gives`` one that gives the expected answer all the same.
     """
@@ -107,6 +110,7 @@ class Finding:
     stage: Stage | None
     evidence: Literal["all", "part", "none"] | None
     held: bool | None
+    quoted_turns: int
     tokens: int | None
     context_tokens: int | None
     full_tokens: int | None
@@ -165,8 +169,14 @@ class SystemAutopsy:
 
     @property
     def unsupported(self) -> list[Finding]:
-        """Return right answers whose context holds neither the answer nor any of the evidence."""
-        return [each for each in self.right if each.held is False and each.evidence == "none"]
+        """Return right answers whose context quotes other turns, and holds neither the answer nor any evidence."""
+        return [each for each in self.right if each.held is False and each.evidence == "none" and each.quoted_turns]
+
+    @property
+    def quotes(self) -> bool | None:
+        """Return whether most contexts quote turns; None where no context can be compared with turns."""
+        known = [each.quoted_turns > 0 for each in self.findings if each.context_tokens and each.full_tokens]
+        return sum(known) * 2 > len(known) if known else None
 
     @property
     def said_to_lack(self) -> list[Finding]:
@@ -276,7 +286,7 @@ class _Examiner:
         context = unescaped("\n".join(hit.text for hit in asked.hits))
         dates = dates_in(context)
         evidence = question.evidence if question.evidence_role == "supports" else ()
-        held_turns = frozenset(turn for hit in asked.hits for turn in hit.turns)
+        held_turns = held_turns_of(asked)
         there = [turn for turn in evidence if turn in held_turns]
         known = has_context and bool(evidence)
         reply = row.reply or ""
@@ -300,6 +310,7 @@ class _Examiner:
             judge_reason=answer.judge_reason or "",
             stage=None,
             evidence=amount,
+            quoted_turns=len(held_turns),
             held=row.answer_in_prompt if known else _holds(expected, context) if has_context and expected else None,
             tokens=self._tokens_to_evidence(asked, evidence) if amount == "all" else None,
             context_tokens=asked.context_tokens if has_context else None,
@@ -338,6 +349,8 @@ class _Examiner:
         if not found.held and found.evidence != "all":
             if any(cut.turns for cut in asked.cut):
                 return "cut"
+            if not held_turns_of(asked):
+                return "reworded"
             return "absent" if found.evidence == "none" else "part"
         if found.asks_for_time and found.has_evidence_date is False and not _holds(question.expected, context):
             return "undated"
@@ -369,6 +382,11 @@ class _Examiner:
                 ends[turn] = before + hit.tokens * min(1.0, end / max(1, len(words)))
             before += hit.tokens
         return round(scale * max(ends.values())) if ends else None
+
+
+def held_turns_of(asked: QuestionAsked) -> frozenset[str]:
+    """Return the turns that the context quotes."""
+    return frozenset(turn for hit in asked.hits for turn in hit.turns)
 
 
 def _holds(expected: str, text: str) -> bool:

@@ -29,7 +29,7 @@ from memreplay.engine.events import (
     ReplyReceived,
     TurnPlayed,
 )
-from memreplay.grading import RetrievalScore
+from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.judging import Judgement
 from memreplay.llm.model import PromptMessage, Reply
 from memreplay.llm.tokens import token_counter
@@ -382,8 +382,24 @@ def _answered(placed: _Placed, asked: QuestionAsked, published: PublishedRun) ->
             verdict=answer.judgement,
         )
         yield AnswerJudged(**ask_fields(asked), judgement=judgement)
-    scored = score_answer(question, asked, reply, judgement)
-    yield AnswerScored(**ask_fields(asked), score=scored.score, retrieval=_retrieval(question, asked))
+    if question.expected or question.abstain or reply.error is not None:
+        score = score_answer(question, asked, reply, judgement).score
+    else:
+        score = _without_key(answer)
+    yield AnswerScored(**ask_fields(asked), score=score, retrieval=_retrieval(question, asked))
+
+
+def _without_key(answer: PublishedAnswer) -> Score:
+    """Return the score of an answer to which nobody names the right one: the published judgement, or none."""
+    if answer.judgement is None:
+        return Score(outcome="error", score=None, predicted=answer.answer)
+    is_right = answer.judgement == "right"
+    return Score(
+        outcome="correct" if is_right else "wrong",
+        score=float(is_right),
+        predicted=answer.answer,
+        decided_by="judge",
+    )
 
 
 def _retrieval(question: Question, asked: QuestionAsked) -> RetrievalScore:

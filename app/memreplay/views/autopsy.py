@@ -156,6 +156,11 @@ def _contexts(system: SystemAutopsy) -> Iterator[str]:
     if ratio is not None:
         said += f" ({100 * ratio:.0f} %)"
     yield f"{said}."
+    if system.quotes is False:
+        yield (
+            f"{system.name}: most contexts quote no turn: they are in the memory's own words, in which the answer is"
+            " looked for, and evidence word for word says nothing."
+        )
     dated = [each for each in given if each.session_dates is not None]
     if dated:
         having = sum(bool(each.session_dates) for each in dated)

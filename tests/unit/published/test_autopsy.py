@@ -45,7 +45,8 @@ def finding(dataset: Path, number: int, answer: str, context: str, right: bool =
         (1, "Her flat, happy.", said("D1:3", "D2:2"), "another_value"),
         (1, "The context does not mention what she made.", said("D1:3"), "said_not_there"),
         (3, "A bowl.", said("D1:3"), "part"),
-        (2, "Spain.", "Ann: My sister moved from her home, that is how it", "absent"),
+        (2, "Spain.", "Ann: My sister moved from her home, that is how it", "reworded"),
+        (2, "Spain.", "Great! What did you make there, a bowl or a cup?", "absent"),
         (2, "Spain.", "Ann: My sister moved from Norway to Lisbon last", "misread"),
         (3, "A bowl.", "Ann: My sister moved from Norway to Lisbon last", "cut"),
     ],
@@ -114,3 +115,14 @@ def test_no_day_is_read_out_of_other_numbers() -> None:
 
 def test_escapes_of_json_inside_json_are_read() -> None:
     assert unescaped(r"I said \"hello\"\nand caf\u00e9 \ud83d\ude00") == 'I said "hello" and café 😀'
+
+
+def test_a_reply_without_a_key_is_judged_by_nobody_else(tmp_path: Path) -> None:
+    path = tmp_path / "hyp.jsonl"
+    rows = [{"question_id": "e1", "hypothesis": "A bowl.", "autoeval_label": {"model": "gpt-4o", "label": True}}]
+    path.write_text("\n".join(map(json.dumps, [*rows, {"question_id": "e2", "hypothesis": "A cup."}])))
+    (run,) = read_source(path)
+    made = import_published_run(run, tmp_path / "a.sqlite3")
+    with closing(Recording.open(tmp_path / "a.sqlite3")) as recording:
+        found = autopsy_of(made, recording, results_of_run(recording, recording.run(made.run_id)))
+    assert [(each.is_right, each.by_rules) for each in found.findings] == [(True, None), (None, None)]
