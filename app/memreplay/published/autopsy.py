@@ -57,11 +57,11 @@ STAGES: Final[Mapping[Stage, str]] = {
     "reworded": "the answer not found in a context that quotes no turn",
     "absent": "neither evidence nor answer in the context",
     "part": "a part of the evidence in the context",
-    "undated": "evidence in the context, its date is not",
-    "contradicted": "evidence in the context, and what contradicts it",
-    "said_not_there": "evidence in the context, “it is not there”",
-    "another_value": "evidence in the context, another value of it answered",
-    "misread": "evidence in the context, misread",
+    "undated": "evidence there, its date is not",
+    "contradicted": "evidence or answer there, and what contradicts it",
+    "said_not_there": "evidence or answer there, “it is not there”",
+    "another_value": "evidence or answer there, another value of the context",
+    "misread": "evidence or answer there, misread",
 }
 """The stages of wrong answers, in the order in which they are tried."""
 
@@ -75,7 +75,7 @@ _ASKS_FOR_TIME = re.compile(
 )
 _SOURCES = r"(?:context|conversations?|memor(?:y|ies)|information|text|transcript|chat|history|dialogue|messages?)"
 _LACKS = re.compile(
-    rf"\b{_SOURCES}\b[^.!?\n]{{0,40}}\b(?:does|do|did|is|are|was|were) ?(?:not|n['’]t)\b"
+    rf"\b{_SOURCES}\b[^.!?\n]{{0,40}}\b(?:lacks?|(?:does|do|did|is|are|was|were) ?(?:not|n['’]t))\b"
     rf"|\bno (?:information|mention|evidence|record|indication|details?)\b"
     rf"|\bnot (?:mentioned|specified|stated|provided|found)\b[^.!?\n]{{0,40}}\b{_SOURCES}\b",
     re.IGNORECASE,
@@ -129,7 +129,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class SystemAutopsy:
-    """The findings of one published run, in the order of its dataset."""
+    """The findings of one published run, in the order of its dataset.
+
+    It ``is_judged`` if the file brings judgements; else our rules decide which answers are right.
+    """
 
     name: str
     harness: str
@@ -140,6 +143,7 @@ class SystemAutopsy:
     joined: str
     findings: tuple[Finding, ...]
     problems: tuple[str, ...] = ()
+    is_judged: bool = True
 
     @property
     def graded(self) -> list[Finding]:
@@ -267,6 +271,7 @@ def autopsy_of(imported: Imported, recording: Recording, results: Results) -> Sy
         joined=imported.joined.sentence,
         findings=tuple(findings),
         problems=published.problems,
+        is_judged=any(answer.judgement is not None for answer in published.answers),
     )
 
 

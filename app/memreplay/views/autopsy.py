@@ -60,9 +60,10 @@ def _short(text: str) -> str:
 def _read(system: SystemAutopsy) -> str:
     stated = system.published_accuracy
     said = f"; the file states {share(stated)} right" if stated is not None else ""
+    judged = f"judged by {system.judge}" if system.is_judged else "not judged in the file, so that our rules decide"
     return (
         f"{system.name}: {counted(len(system.findings), 'answer')} of {system.model} in {system.file}"
-        f" ({system.harness}), judged by {system.judge}{said}; {system.joined}."
+        f" ({system.harness}), {judged}{said}; {system.joined}."
     )
 
 
@@ -158,8 +159,8 @@ def _contexts(system: SystemAutopsy) -> Iterator[str]:
     yield f"{said}."
     if system.quotes is False:
         yield (
-            f"{system.name}: most contexts quote no turn: they are in the memory's own words, in which the answer is"
-            " looked for, and evidence word for word says nothing."
+            f"{system.name}: most contexts quote no turn: they are in the memory's own words, in which the answer"
+            " is looked for, and evidence word for word says nothing."
         )
     dated = [each for each in given if each.session_dates is not None]
     if dated:
