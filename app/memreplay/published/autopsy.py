@@ -93,7 +93,7 @@ class Finding:
     whether the context holds the answer, in whatever words; both are None where it is unknown. ``quoted_turns`` of
     the conversation, whichever, stand in the context word for word. ``tokens`` are those
     of the context at whose end all evidence was given. ``lacks`` marks a reply that says that the context lacks
-    the answer, ``gives`` one that gives the expected answer all the same.
+    the answer, ``abstains`` one that says nothing else, ``gives`` one that gives the expected answer all the same.
     """
 
     conversation: str
@@ -119,6 +119,7 @@ class Finding:
     has_evidence_date: bool | None
     names_day_of_asking: bool
     lacks: bool
+    abstains: bool
     gives: bool
 
     @property
@@ -325,6 +326,7 @@ class _Examiner:
             has_evidence_date=all(dated) if has_context and dated else None,
             names_day_of_asking=_is_near(dates_in(reply), dates_in(answer.asked_at or "")),
             lacks=_says_it_lacks(reply),
+            abstains=_says_it_lacks(reply) and len(list(sentences_of(reply))) == 1,
             gives=bool(expected) and _holds(expected, reply),
         )
         if is_right is False or (is_right is None and row.outcome == "error"):

@@ -198,7 +198,9 @@ def _judging(system: SystemAutopsy) -> Iterator[str]:
     lacking = system.said_to_lack
     if lacking:
         giving = sum(each.gives for each in lacking)
-        rest = f"; {giving} of them give the expected answer all the same" if giving else ""
+        bare = sum(each.abstains for each in lacking)
+        rest = f"; {bare} of them say nothing else" if bare else ""
+        rest += f"; {giving} of them give the expected answer all the same" if giving else ""
         yield (
             f"{system.name}: {counted(len(lacking), 'answer')} judged right {_verb(lacking)} that the context"
             f" does not have it{rest}."
