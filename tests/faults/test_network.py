@@ -16,12 +16,13 @@ from tests.cli.conftest import RunCli
 from tests.conftest import REPOSITORY
 from tests.faults.test_recordings import goodai_run
 from tests.stubs.agents import converse, recorded_notebook
+from tests.stubs.published_results import amb, amb_row, locomo, said
 
 _ENDLESS = {"serve", "serve-backend"}
 """They wait for connections from others."""
 
-_ENDS = {"datasets": (0, 2), "why": (0, 2), "doctor": (0, 4)}
-"""Exit codes other than 0: a draft needs a model, there may be no wrong answer, nothing may answer."""
+_ENDS = {"datasets": (0, 2), "why": (0, 2), "doctor": (0, 4), "rejudge": (2,)}
+"""Exit codes other than 0: a draft needs a model, there may be no wrong answer, no judge, nothing may answer."""
 
 
 @pytest.fixture
@@ -50,6 +51,8 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
     agent, spans = tmp_path / "agent.sqlite3", tmp_path / "spans.json"
     converse(recorded_notebook(agent))
     spans.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "search_memory"}]}]}]}))
+    published = tmp_path / "published.json"
+    published.write_text(json.dumps(amb(amb_row(0, "On 11 June.", said("D1:1"), False))))
     commands: dict[str, list[tuple[object, ...]]] = {
         "": [
             ("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", asked),
@@ -63,6 +66,8 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "bisect": [("bisect", asked, "--question", question)],
         "export": [("export", asked, "--html", tmp_path / "x.html", "--cast", tmp_path / "x.cast")],
         "compare": [("compare", recording, recording)],
+        "rejudge": [("rejudge", asked)],
+        "autopsy": [("autopsy", published, "--evidence", locomo(tmp_path / "locomo10.json"))],
         "doctor": [("doctor",)],
         "record": [("record", tmp_path / "spans.sqlite3", "--otlp", spans)],
         "mark": [("mark", agent, "--turn", 11, "--expected", "lead engineer", "--evidence", 3)],

@@ -372,7 +372,7 @@ class RecordedRun:
     def __init__(self, recording: Recording, run_id: str | None, answer_key: AnswerKey | None) -> None:
         self.recording = recording
         self.info = recording.run(run_id)
-        self._answer_key = answer_key
+        self.answer_key = answer_key
         self.path = recording.path
         self.id = self.info.id
         self.settings: dict[str, Any] = self.info.settings
@@ -384,7 +384,7 @@ class RecordedRun:
         """Return everything that ``results.json`` holds, computed on first use. Asks no model."""
         self._check_open()
         with reporting_damage(self.path):
-            return results_of_run(self.recording, self.info, self._answer_key)
+            return results_of_run(self.recording, self.info, self.answer_key)
 
     @cached_property
     def questions(self) -> Questions:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation, Question
 from memreplay.conversations.option_style import OptionStyle, option_style
-from memreplay.engine.answers import graded_again, score_as_shown
+from memreplay.engine.answers import ask_fields, graded_again, score_answer, score_as_shown
 from memreplay.engine.events import (
     ASK_KINDS,
     AnswerJudged,
@@ -23,9 +23,11 @@ from memreplay.engine.events import (
     ReplyReceived,
 )
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.judging import Verdict
+from memreplay.llm.judging import Judgement, Verdict
 from memreplay.recording.counterfactuals import ask_of, reasks_in
 from memreplay.recording.reader import Recording, RunInfo
+from memreplay.recording.rejudgements import Ask, JudgePair, judgements_of
+from memreplay.recording.rejudgements import ask_of as ask_of_answer
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attributor
@@ -72,6 +74,20 @@ class RecordedHistory:
             if question is not None and received is not None and scored is not None:
                 answer.scored = graded_again(question, answer.asked, received.reply, scored, answer.judgement)
 
+    def judge_again(self, judgements: Mapping[Ask, Judgement]) -> None:
+        """Grade all answers by these judgements; those without one by the rules."""
+        questions = {question.id: question for question in self.conversation.questions}
+        for answer in self._asks:
+            question, received, scored = questions.get(answer.asked.question_id), answer.received, answer.scored
+            if question is None or received is None or scored is None:
+                continue
+            judgement = judgements.get(ask_of_answer(answer.asked))
+            answer.judged = []
+            if judgement is not None:
+                answer.judged = [AnswerJudged(**ask_fields(answer.asked), judgement=judgement)]
+            score = score_answer(question, answer.asked, received.reply, judgement).score
+            answer.scored = scored.model_copy(update={"score": score})
+
     def _add(self, event: ReplayEvent) -> None:
         if not isinstance(event, BackendEvent):
             return
@@ -113,8 +129,13 @@ def results_of_run(
     run: RunInfo,
     answer_key: AnswerKey | None = None,
     conversations: Sequence[str] | None = None,
+    judged_by: JudgePair | None = None,
 ) -> Results:
-    """Return the results of a run, or of some of its conversations. In dataset order, then by backend and model."""
+    """Return the results of a run, or of some of its conversations. In dataset order, then by backend and model.
+
+    ``judged_by``: by the judgements of ``memreplay rejudge``; answers that this judge did not judge are graded by
+    the rules.
+    """
     rows: list[QuestionRow] = []
     styles = _OptionStyles()
     corrected: set[str] = set()
@@ -123,7 +144,7 @@ def results_of_run(
     reasked: Reasked = {}
     for conversation_id in recording.conversation_ids(run.id) if conversations is None else conversations:
         conversation = recording.conversation(run.id, conversation_id)
-        its_rows, asked_again = _rows_of(conversation, recording, run, answer_key, writing)
+        its_rows, asked_again = _rows_of(conversation, recording, run, answer_key, writing, judged_by)
         rows.extend(its_rows)
         reasked |= asked_again
         if conversation.conversing:
@@ -164,11 +185,14 @@ def _rows_of(
     run: RunInfo,
     answer_key: AnswerKey | None,
     writing: dict[str, Writing],
+    judged_by: JudgePair | None,
 ) -> tuple[list[QuestionRow], Reasked]:
     """Return the rows of a conversation and its re-asks. Its events can be freed before the next ones are read."""
     history = RecordedHistory(conversation, recording.writes_and(run.id, conversation.id, _KINDS))
     for backend, of_conversation in history.writing.items():
         writing[backend].merge(of_conversation)
+    if judged_by is not None:
+        history.judge_again(judgements_of(recording, run.id, conversation.id, judged_by))
     labels = recording.labels(run.id, conversation.id)
     return list(_rows(history, run, answer_key, labels)), _reasked(history, recording, run)
 

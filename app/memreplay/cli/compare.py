@@ -17,13 +17,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memreplay.api.outputs import HTML, pages_among
 from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of
-from memreplay.cli.options import COMMAND_OPTIONS
+from memreplay.cli.options import COMMAND_OPTIONS, JudgedBy
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.numbers import points
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
+from memreplay.recording.rejudgements import named_pair
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL
 from memreplay.scoring.results import Results
 from memreplay.scoring.run_comparison import (
@@ -74,6 +75,7 @@ def compare(
     fail_on_regression: Annotated[
         bool, typer.Option("--fail-on-regression", help="Exit 6 if a memory is significantly worse in B than in A.")
     ] = False,
+    judged_by: JudgedBy = None,
     alpha: Annotated[
         float | None,
         typer.Option(
@@ -92,7 +94,10 @@ def compare(
 
         require_renderer(pages[0])
     with ExitStack() as stack:
-        sides = _side(a, run_a, stack, whole=bool(pages)), _side(b, run_b, stack, whole=bool(pages))
+        sides = (
+            _side(a, run_a, stack, judged_by, whole=bool(pages)),
+            _side(b, run_b, stack, judged_by, whole=bool(pages)),
+        )
         rows_a, rows_b = (side.rows for side in sides)
         compared = compare_runs(rows_a, rows_b, *(side.settings for side in sides))
         if pages:
@@ -169,7 +174,7 @@ class _Side:
     recorded: tuple[Recording, RunInfo] | None = None
 
 
-def _side(path: Path, run_id: str | None, stack: ExitStack, *, whole: bool) -> _Side:
+def _side(path: Path, run_id: str | None, stack: ExitStack, judged_by: str | None, *, whole: bool) -> _Side:
     """Return a results file, or a run (the newest by default) of a recording, which stays open as long as
     ``stack``.
 
@@ -190,12 +195,15 @@ def _side(path: Path, run_id: str | None, stack: ExitStack, *, whole: bool) -> _
     if not is_recording:
         if run_id is not None:
             raise UsageError(f"{path}: a results file holds one run; --run-a and --run-b choose one of a recording")
+        if judged_by is not None:
+            raise UsageError(f"{path}: --judged-by needs a recording, which has the judgements")
         settings = read.run.settings if read.run is not None else None
         return _Side(read.questions, settings, _whole(path, data) if whole else None)
     recording = stack.enter_context(closing(Recording.open(path)))
     with reporting_damage(path):
         run = recording.run(run_id)
-        results = results_of_run(recording, run)
+        pair = None if judged_by is None else named_pair(recording, run.id, judged_by)
+        results = results_of_run(recording, run, judged_by=pair)
     fields = set(AnswerRow.model_fields)
     rows = [AnswerRow.model_validate(row.model_dump(include=fields)) for row in results.questions]
     return _Side(rows, run.settings, results, (recording, run))

@@ -162,6 +162,14 @@ AnswerKeyFile = Annotated[
     ),
 ]
 
+JudgedBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JUDGE[@RUBRIC]",
+        help="Grade by the judgements that memreplay rejudge recorded, not by those of the run.",
+    ),
+]
+
 AllowFromRecording = Annotated[
     bool,
     typer.Option(

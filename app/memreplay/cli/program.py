@@ -22,6 +22,8 @@ COMMANDS = {
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
     "bisect": "Show from which turn on a question could be answered, and until when.",
     "compare": "Compare two runs on the same questions. Asks no model.",
+    "rejudge": "Judge the same answers by several judges and rubrics, and compare them.",
+    "autopsy": "Say where the wrong answers of published results were lost. Asks no model.",
     "export": "Write a recorded conversation as a web page or an asciicast. Asks no model.",
     "serve": "Serve the app to browsers.",
     "doctor": "Check which Redis, Qdrant, embedder and model this configuration reaches.",

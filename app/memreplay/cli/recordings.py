@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS
-from memreplay.errors import RecordingError
+from memreplay.errors import EXIT_QUESTION_ERRORS, RecordingError, UsageError
 from memreplay.paths import recording_files
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
@@ -56,14 +56,49 @@ def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -
 
 @command.command("import")
 def import_run(
-    source: Annotated[Path, typer.Argument(metavar="RUN_DIR", help="The folder of a finished GoodAI run.")],
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SOURCE",
+            help="The folder of a finished GoodAI run, or the per-question results of another harness: a file or a"
+            " folder.",
+        ),
+    ],
     recording: Annotated[Path, typer.Option(help="SQLite file to record into; an existing file gains a run.")],
+    evidence: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="The public dataset that the questions come from: they are joined with it by id, else by text."
+            " Repeatable.",
+        ),
+    ] = None,
 ) -> None:
-    """Import a finished run of the GoodAI LTM benchmark into a recording."""
-    from memreplay.goodai.importing import import_goodai_run
+    """Import a run of another harness into a recording: of the GoodAI LTM benchmark, or published results."""
+    from memreplay.goodai.importing import LOG, import_goodai_run
 
-    tests = import_goodai_run(source, recording)
-    say(f"{tests} tests imported; recorded in {recording}")
+    if (source / LOG).is_file():
+        if evidence:
+            raise UsageError("--evidence: a GoodAI run brings its own questions")
+        say(f"{import_goodai_run(source, recording)} tests imported; recorded in {recording}")
+        return
+    from memreplay.published.files import read_source
+    from memreplay.published.importing import import_published_run
+
+    problems = 0
+    for published in read_source(source):
+        for problem in published.problems:
+            say(f"memreplay: not read: {problem}")
+        problems += len(published.problems)
+        made = import_published_run(published, recording, evidence or (), on_warning=say)
+        repeated = f" ({made.repeated:,} of them answered a question again)" if made.repeated else ""
+        say(
+            f"{len(published.answers):,} answers of {published.system} imported{repeated}; {made.joined.sentence};"
+            f" recorded in {recording} as run {made.run_id}"
+        )
+    if problems:
+        say(f"{problems:,} parts of {source} could not be read and are left out")
+        raise typer.Exit(EXIT_QUESTION_ERRORS)
 
 
 def _show(*cells: str) -> None:

@@ -11,13 +11,22 @@ from typing import Annotated, Any
 import typer
 
 from memreplay.api.outputs import check_report_outputs, pages_among, write_report_files
-from memreplay.api.recorded import open_run
+from memreplay.api.recorded import RecordedRun, open_run
+from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, print_table
-from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Outputs, chosen_breakdowns
+from memreplay.cli.options import (
+    COMMAND_OPTIONS,
+    AnswerKeyFile,
+    Breakdowns,
+    JudgedBy,
+    Outputs,
+    chosen_breakdowns,
+)
 from memreplay.errors import RecordingError, UsageError
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
+from memreplay.recording.rejudgements import named_pair
 from memreplay.recording.run_rows import store_scores
 from memreplay.scoring import Shown
 from memreplay.scoring.results import Results
@@ -32,6 +41,7 @@ def report(
     output: Outputs = None,
     answer_key: AnswerKeyFile = None,
     by: Breakdowns = None,
+    judged_by: JudgedBy = None,
     replay: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="With an .html output: a conversation to step through in it. Repeatable."),
@@ -43,7 +53,7 @@ def report(
     replays = tuple(dict.fromkeys(replay or ()))
     if replays and not pages_among(outputs):
         raise UsageError("--replay needs an HTML report; add --output report.html")
-    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays)
+    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays, judged_by)
 
 
 def default_output(recording: Path) -> str:
@@ -59,22 +69,30 @@ def write_report(
     answer_key: Path | None,
     by: Sequence[Shown] = (),
     replays: Sequence[str] = (),
+    judged_by: str | None = None,
 ) -> Results:
     """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns.
 
-    ``replays`` are the conversations that its HTML reports replay.
+    ``replays`` are the conversations that its HTML reports replay. With ``judged_by``, a judge of ``memreplay
+    rejudge``, the scores in the recording stay those of the run.
     """
     with closing(open_run(path, run_id, answer_key=answer_key)) as run, reporting_damage(path):
         embedded = _replays(run.recording, run.info, replays) if replays else ()
-        results = run.results
+        results = run.results if judged_by is None else _judged_anew(run, judged_by)
         write_report_files(run.recording, run.info, results, outputs, embedded)
     try:
-        store_scores(path, results.run.id, results.questions)
+        if judged_by is None:
+            store_scores(path, results.run.id, results.questions)
     except RecordingError as error:
         print(printable(f"the scores are not stored in the recording: {error}"), file=sys.stderr)
     if STANDARD_OUTPUT not in outputs:
         print_table(results, by)
     return results
+
+
+def _judged_anew(run: RecordedRun, judged_by: str) -> Results:
+    pair = named_pair(run.recording, run.info.id, judged_by)
+    return results_of_run(run.recording, run.info, run.answer_key, judged_by=pair)
 
 
 def _replays(recording: Recording, run: RunInfo, conversations: Sequence[str]) -> list[Any]:

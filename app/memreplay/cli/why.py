@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +25,14 @@ from memreplay.cli.options import (
 )
 from memreplay.cli.report import default_output, write_report
 from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
+from memreplay.printable import printable
+from memreplay.recording.reader import Recording
 from memreplay.runtime.changes import Selection
 from memreplay.scoring.results import Results
-from memreplay.scoring.verdicts import INTERVENTIONS, Intervention
+from memreplay.scoring.verdicts import INTERVENTIONS, VERDICTS, Intervention
 from memreplay.settings import read_settings
 from memreplay.terminal import say
+from memreplay.text import shortened
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -59,6 +63,7 @@ def why(
     Memories and models are those of the recording. One that runs code, or contacts a provider or an address, is
     used only if your own settings name it too.
     Every reply is recorded. Run the same command again to continue after an interruption.
+    Of published results it prints the verdict on each wrong answer, and asks no model.
     """
     settings = read_settings(**given)
     selection = Selection(interventions=chosen_changes(change), limit=limit)
@@ -68,6 +73,9 @@ def why(
         return
     outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
     check_report_outputs(outputs, inputs=(file,))
+    if is_published(file, run):
+        _print_verdicts(write_report(file, run, outputs, None), limit)
+        return
     ending = asyncio.run(reask(file, run, settings, selection, consent))
     results = write_report(file, run, outputs, None)
     if ending != "complete":
@@ -75,6 +83,27 @@ def why(
         raise typer.Exit(exit_code_of(ending))
     if has_errors(results):
         raise typer.Exit(EXIT_QUESTION_ERRORS)
+
+
+def is_published(file: Path, run: str | None) -> bool:
+    """Return whether a run was imported from published results: no model can be asked again with their prompts."""
+    with closing(Recording.open(file)) as recording:
+        return "published_file" in recording.run(run).settings
+
+
+def _print_verdicts(results: Results, limit: int | None) -> None:
+    """Print what the rules say of each wrong answer; no model is asked."""
+    wrong = [row for row in results.questions if row.outcome == "wrong"]
+    for row in wrong[:limit]:
+        words = VERDICTS[row.failure].words if row.failure is not None else "no verdict"
+        print(printable(f"{row.question_id} ({row.backend}): {words}. {row.failure_detail or ''}"))
+        print(printable(f"    asked: {row.question}"))
+        print(printable(f"    expected: {row.expected}"))
+        print(printable(f"    answered: {shortened(row.predicted or '', _LONGEST_ANSWER)}"))
+    say("these answers were published: their verdicts follow from the context that was published with them")
+
+
+_LONGEST_ANSWER = 200
 
 
 def chosen_changes(names: Sequence[str] | None) -> tuple[Intervention, ...]:

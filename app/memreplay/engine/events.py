@@ -62,7 +62,8 @@ class QuestionAsked(AskEvent):
 
     ``prompt`` is empty if memory failed: then no model is asked. ``choice_order`` holds the dataset's index of each
     option in the order of the prompt, if that was shuffled. ``typed`` is the text of a question that the user typed
-    in; None for a question of the dataset.
+    in; None for a question of the dataset. It is not ``measured`` where the run was imported from results that
+    somebody published: a 0 in its tokens and times is unknown then.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -75,6 +76,7 @@ class QuestionAsked(AskEvent):
     recall_ms: float
     choice_order: tuple[int, ...] = ()
     typed: str | None = None
+    measured: bool = True
 
 
 class ReplyReceived(AskEvent):

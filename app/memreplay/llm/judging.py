@@ -73,6 +73,9 @@ RUBRICS: Final[Mapping[str, str]] = {
 }
 """What the judge is told to accept, by the rubric's name."""
 
+OWN_RUBRIC: Final = "own"
+"""The rubric of a judgement by a rule of the user's own."""
+
 _LOCOMO_TYPES: Final = frozenset((category.locomo, category.mc10) for category in CATEGORIES)
 _LONGMEMEVAL_TYPES: Final[Mapping[str, str]] = {
     "single-session-user": "longmemeval",
@@ -100,12 +103,13 @@ _ASKED: Final = "\n\nIs the reply right? Answer with one word, yes or no:"
 class Judgement(Frozen):
     """What a judge said about a reply. ``verdict`` is None if it could not be had, and ``problem`` says why.
 
-    ``rubric`` is a name in :data:`RUBRICS`.
+    ``rubric`` is a name in :data:`RUBRICS`, :data:`OWN_RUBRIC`, or that of an imported run.
+    ``prompt`` is empty where it was not kept.
     """
 
     judge: str
     rubric: str
-    prompt: tuple[PromptMessage, ...]
+    prompt: tuple[PromptMessage, ...] = ()
     reply: Reply
     verdict: Verdict | None
     problem: str | None = None
@@ -135,8 +139,17 @@ def _benchmark_of(question: Question) -> RubricChoice:
 class ModelJudge:
     """Judges replies through one model, by the chosen rubric."""
 
-    def __init__(self, name: str, model: AnswerModel, api_base: str | None, rubric: RubricChoice) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: AnswerModel,
+        api_base: str | None,
+        rubric: RubricChoice,
+        rule: str | None = None,
+    ) -> None:
+        """Judge by a chosen rubric, or by a ``rule`` of the user's own."""
         self.name = name
+        self._rule = rule
         self._model = model
         self._api_base = api_base
         self._rubric = rubric
@@ -150,8 +163,9 @@ class ModelJudge:
         Raises:
             StoppedError: the run is stopping, or the model is unavailable.
         """
-        rubric = rubric_of(question, self._rubric)
-        request = judging_request(question, text, rubric, self.name, self._api_base)
+        rubric = rubric_of(question, self._rubric) if self._rule is None else OWN_RUBRIC
+        rule = RUBRICS[rubric] if self._rule is None else self._rule
+        request = judging_request(question, text, rule, self.name, self._api_base)
         reply = await self._model.answer(request)
         verdict, problem = verdict_in(reply)
         while reply.reused and verdict is None and not is_grading_failure(problem):
@@ -163,8 +177,11 @@ class ModelJudge:
         )
 
 
-def judging_request(question: Question, text: str, rubric: str, model: str, api_base: str | None) -> AnswerRequest:
-    """Return the call. JSON keeps the texts of the dataset and of the model apart from the instructions."""
+def judging_request(question: Question, text: str, rule: str, model: str, api_base: str | None) -> AnswerRequest:
+    """Return the call. ``rule`` says what is right.
+
+    JSON keeps the texts of the dataset and of the model apart from the instructions.
+    """
     expected = "(not mentioned in the conversation)" if question.abstain else question.expected
     material: dict[str, object] = {"question": question.text, "expected answer": expected}
     if question.supersedes:
@@ -175,7 +192,7 @@ def judging_request(question: Question, text: str, rubric: str, model: str, api_
         model=model,
         api_base=api_base,
         messages=(
-            PromptMessage(role="system", segments=(_INSTRUCTIONS.format(rubric=RUBRICS[rubric]),)),
+            PromptMessage(role="system", segments=(_INSTRUCTIONS.format(rubric=rule),)),
             PromptMessage(role="user", segments=(json.dumps(material, ensure_ascii=False, indent=1), _ASKED)),
         ),
         parameters={"temperature": 0, "max_tokens": VERDICT_TOKENS + thinking},

@@ -274,6 +274,26 @@ class Recording:
             query = "select * from counterfactuals where conversation = ? order by key"
             yield from self._query(query, self.conversation_key(run_id, conversation_id))
 
+    def rejudging_pairs(self, run_id: str) -> list[tuple[str, str]]:
+        """Return the judges and rubrics of later judgements; none in a recording of an older format."""
+        if "rejudgements" not in self._db.table_names():
+            return []
+        rows = self._query(
+            "select j.judge, j.rubric from rejudgements j join conversations c on c.key = j.conversation"
+            " where c.run_id = ? group by j.judge, j.rubric order by min(j.rowid)",
+            run_id,
+        )
+        return [(row["judge"], row["rubric"]) for row in rows]
+
+    def rejudgement_rows(
+        self, run_id: str, conversation_id: str, judge: str, rubric: str
+    ) -> Iterator[tuple[str, str, str, int, str]]:
+        """Yield backend, model, question id, repeat and body of a judge's later judgements."""
+        if "rejudgements" in self._db.table_names():
+            query = "select * from rejudgements where conversation = ? and judge = ? and rubric = ? order by rowid"
+            for row in self._query(query, self.conversation_key(run_id, conversation_id), judge, rubric):
+                yield row["backend"], row["model"], row["question_id"], row["repeat"], row["body"]
+
     def close(self) -> None:
         self._db.close()
 

@@ -92,7 +92,15 @@ def m004_journal_of_an_agent(db: Database) -> None:
     )
 
 
-SCHEMA_VERSION = 4
+@migrations()
+def m005_rejudgements(db: Database) -> None:
+    """Add judgements of recorded answers by further judges and rubrics. ``body`` is JSON, without the prompt."""
+    names = ("conversation", "backend", "model", "question_id", "repeat", "judge", "rubric")
+    types: dict[str, type] = dict.fromkeys(names, str) | {"conversation": int, "repeat": int}
+    db.table("rejudgements").create({**types, "body": str}, pk=names, not_null={"body"})
+
+
+SCHEMA_VERSION = 5
 """Number of migrations, kept in SQLite's user_version."""
 
 

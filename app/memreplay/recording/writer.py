@@ -130,6 +130,10 @@ class RunRecorder:
         """Store the conversation, so that the file alone can show it; does nothing if the run has it already."""
         self._rows.add_conversation(conversation)
 
+    def describe(self, settings: dict[str, Any], datasets: Sequence[str]) -> None:
+        """Replace the settings and datasets of the run, of which an import learns some while it reads."""
+        self._rows.describe(settings, datasets)
+
     def record(self, event: ReplayEvent) -> None:
         """Record an event. When this returns, a reply that another model or an agent gave is on disk."""
         self._pending.append(event)

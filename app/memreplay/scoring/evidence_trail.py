@@ -143,8 +143,9 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         return Trail(turn, "cut", sentence, ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
-    if stages.stores_out_of_sight and turn in stages.memory.observed:
-        sentence = f"Turn {turn} was not retrieved; what this memory stores cannot be seen."
+    if stages.stores_out_of_sight and (turn in stages.memory.observed or not stages.memory.is_recorded):
+        unseen = "stores cannot be seen" if stages.memory.is_recorded else "heard and stored was not recorded"
+        sentence = f"Turn {turn} was not retrieved; what this memory {unseen}."
         return Trail(turn, "not_visible", sentence, ranks=ranks)
     return _not_written(turn, answerable, stages)
 

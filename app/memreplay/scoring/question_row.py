@@ -54,8 +54,9 @@ class HitRow:
 class JudgeRow(Frozen):
     """A judge's opinion of an answer. ``verdict`` is null if it gave none, and ``error`` says why.
 
-    ``rubric`` names what it was told to accept. ``calls`` is how often it was asked; ``tokens``, ``cost_usd`` and
-    ``ms`` are sums over these calls, and the price is null if any is unknown. The recording has the prompts.
+    ``rubric`` names what it was told to accept. ``calls`` is how often it was asked, 0 for a published judgement;
+    ``tokens``, ``cost_usd`` and ``ms`` are sums over these calls, and the price is null if any is unknown. The
+    recording has the prompts.
     """
 
     model: str

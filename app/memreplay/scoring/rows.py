@@ -61,6 +61,7 @@ def question_row(
     count = token_counter(asked.model)
     hits = [hit if hit.tokens else hit.model_copy(update={"tokens": count(hit.text)}) for hit in asked.hits]
     model_was_asked = bool(asked.prompt)
+    was_metered = model_was_asked and asked.measured
     retrieval = scored.retrieval if model_was_asked else RetrievalScore()
     recall_at = retrieval.recall_at or {}
     try:
@@ -93,10 +94,10 @@ def question_row(
         hits=tuple(map(_hit_row, hits)),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
-        tokens=_tokens(reply) if model_was_asked and reply.was_billed and asked.model != AGENT_MODEL else None,
-        cost_usd=reply.cost_usd if model_was_asked else None,
-        ms=reply.ms if model_was_asked and (reply.error is None or reply.ms) else None,
-        recall_ms=asked.recall_ms,
+        tokens=_tokens(reply) if was_metered and reply.was_billed and asked.model != AGENT_MODEL else None,
+        cost_usd=reply.cost_usd if was_metered else None,
+        ms=reply.ms if (was_metered and reply.error is None) or reply.ms else None,
+        recall_ms=asked.recall_ms if asked.measured or asked.recall_ms else None,
         other_type=question.other_type,
         location=question.info_location,
         salience=question.salience,
@@ -157,7 +158,7 @@ def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
         verdict=last.verdict,
         reply=last.reply.text,
         error=last.problem,
-        calls=len(replies),
+        calls=sum(bool(event.judgement.prompt) for event in judged),
         tokens=Tokens(
             prompt=sum(reply.usage.prompt for reply in replies),
             completion=sum(reply.usage.completion for reply in replies),

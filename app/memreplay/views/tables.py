@@ -423,7 +423,7 @@ _JUDGING: Final[_BackendColumns] = {
     **_agreement_columns("grader", "hand", "hand and grader"),
     **_agreement_columns("judge", "hand", "hand and judge"),
     "judge's tokens": (
-        _judged(lambda judge: number(judge.tokens.prompt + judge.tokens.completion)),
+        _judged(lambda judge: number(judge.tokens.prompt + judge.tokens.completion if judge.calls else None)),
         "tokens of the judge's prompts and replies, which no other column includes",
     ),
     "judge's cost": (_judged(lambda judge: dollars(judge.cost_usd)), "US dollars for the same; – if unknown"),

@@ -1,0 +1,215 @@
+"""Judge the answers of a recorded run again, by several judges and rubrics; each pair is paid for once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import get_args
+
+from memreplay.batch.recorded_run import Ending
+from memreplay.conversations.models import Question
+from memreplay.engine.answers import is_for_a_judge
+from memreplay.errors import RecordingError, UsageError
+from memreplay.files import read_text
+from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
+from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.judging import ModelJudge
+from memreplay.llm.rate_limiter import StoppedError
+from memreplay.numbers import counted, dollars
+from memreplay.recording.rejudgements import Ask, JudgePair, RejudgementStore, ask_of, judgements_of
+from memreplay.runtime.models import RunModels
+from memreplay.settings import Settings
+from memreplay.signals import two_step_interrupt
+from memreplay.terminal import say
+
+_LONGEST_RUBRIC = 20_000
+_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """A rubric by name. ``rule`` is what a file of the user's says; None for those that are built in."""
+
+    name: str
+    choice: RubricChoice = "plain"
+    rule: str | None = None
+
+
+def rubric_named(given: str) -> Rubric:
+    """Return a built-in rubric, or that of a file. The digest of its text is part of its name.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    for choice in get_args(RubricChoice):
+        if given == choice:
+            return Rubric(choice, choice)
+    path = Path(given)
+    try:
+        rule = read_text(path).strip()
+    except (OSError, UnicodeDecodeError):
+        known = ", ".join(get_args(RubricChoice))
+        raise UsageError(f"--rubric {given}: expected {known}, or a text file that says what is right") from None
+    if not 0 < len(rule) <= _LONGEST_RUBRIC:
+        raise UsageError(f"--rubric {given}: expected a text of at most {_LONGEST_RUBRIC:,} characters")
+    return Rubric(f"{path.stem}-{sha256(rule.encode()).hexdigest()[:8]}", rule=rule)
+
+
+@dataclass
+class _Progress:
+    asked: int = 0
+    reused: int = 0
+    without_verdict: int = 0
+    paid_usd: float = 0.0
+    unpriced: int = 0
+    known: int = 0
+    stopped: bool = field(default=False)
+
+
+@dataclass(frozen=True)
+class _Job:
+    conversation: str
+    ask: Ask
+    question: Question
+    text: str
+    pair: JudgePair
+    judge: ModelJudge
+
+
+async def rejudge(
+    path: Path, run_id: str | None, settings: Settings, judges: Sequence[str], rubrics: Sequence[Rubric]
+) -> Ending:
+    """Ask every judge by every rubric about each answer in words that it has not judged yet.
+
+    Raises:
+        MemreplayError: the recording or a key is unusable; nothing was asked.
+    """
+    for judge in judges:
+        if judge == EXTRACTIVE_MODEL:
+            raise UsageError(f"--judge {judge}: the embedded reader cannot judge; name a language model")
+    with RejudgementStore.open(path) as store:
+        run = store.recording.run(run_id)
+        models = RunModels(settings, lambda: run.id, say)
+        try:
+            if not settings.offline:
+                for judge in judges:
+                    await asyncio.to_thread(ensure_reachable, judge, settings.api_base)
+            progress = _Progress()
+            made = [
+                (
+                    JudgePair(judge, rubric.name),
+                    ModelJudge(judge, models.answer_model, settings.api_base, rubric.choice, rubric.rule),
+                )
+                for judge in judges
+                for rubric in rubrics
+            ]
+            ending = await _judge_all(store, run.id, models, made, progress)
+        finally:
+            models.close()
+        given_up = list(models.rate_limiters.unavailable.values())
+    _say(progress, given_up)
+    return "stopped" if ending == "complete" and given_up else ending
+
+
+async def _judge_all(
+    store: RejudgementStore,
+    run_id: str,
+    models: RunModels,
+    made: Sequence[tuple[JudgePair, ModelJudge]],
+    progress: _Progress,
+) -> Ending:
+    task = asyncio.current_task()
+    assert task is not None
+
+    def finish_calls() -> None:
+        say("finishing the calls in progress; Ctrl-C again stops at once")
+        progress.stopped = True
+        models.rate_limiters.stop()
+
+    stopped_now = False
+
+    def stop_now() -> None:
+        nonlocal stopped_now
+        stopped_now = True
+        say("stopping at once; replies of calls in progress are lost")
+        task.cancel()
+
+    waiting: set[asyncio.Task[None]] = set()
+    try:
+        with two_step_interrupt(finish_calls, stop_now):
+            for job in _jobs(store, run_id, made, progress):
+                if progress.stopped:
+                    break
+                waiting.add(asyncio.create_task(_judge(store, run_id, job, progress)))
+                if len(waiting) >= _AT_ONCE:
+                    done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                    for each in done:
+                        each.result()
+            for left in asyncio.as_completed(waiting):
+                await left
+    except asyncio.CancelledError:
+        if not stopped_now:
+            raise
+        task.uncancel()
+        return "interrupted"
+    except RecordingError as error:
+        say(f"memreplay: {error}")
+        return "stopped"
+    finally:
+        for pending in waiting:
+            pending.cancel()
+    return "interrupted" if progress.stopped else "complete"
+
+
+def _jobs(
+    store: RejudgementStore, run_id: str, made: Sequence[tuple[JudgePair, ModelJudge]], progress: _Progress
+) -> Iterator[_Job]:
+    for conversation_id in store.recording.conversation_ids(run_id):
+        conversation = store.recording.conversation(run_id, conversation_id)
+        questions = {question.id: question for question in conversation.questions}
+        answers = [answer for answer in store.recording.asks(run_id, conversation_id) if not answer.asked.by_hand]
+        for pair, judge in made:
+            known = judgements_of(store.recording, run_id, conversation_id, pair)
+            for answer in answers:
+                question = questions.get(answer.asked.question_id)
+                if question is None or answer.received is None:
+                    continue
+                reply = answer.received.reply
+                if not is_for_a_judge(question, reply):
+                    continue
+                ask = ask_of(answer.asked)
+                if ask in known and known[ask].verdict is not None:
+                    progress.known += 1
+                    continue
+                yield _Job(conversation_id, ask, question, reply.text or "", pair, judge)
+
+
+async def _judge(store: RejudgementStore, run_id: str, job: _Job, progress: _Progress) -> None:
+    try:
+        judgement = await job.judge.judge(job.question, job.text)
+    except StoppedError:
+        return
+    store.add(run_id, job.conversation, job.pair, job.ask, judgement)
+    progress.asked += not judgement.reply.reused
+    progress.reused += judgement.reply.reused
+    progress.without_verdict += judgement.verdict is None
+    if not judgement.reply.reused and judgement.reply.error is None:
+        progress.paid_usd += judgement.reply.cost_usd or 0.0
+        progress.unpriced += judgement.reply.cost_usd is None
+
+
+def _say(progress: _Progress, given_up: Sequence[str]) -> None:
+    said = f"{counted(progress.asked, 'answer')} judged now"
+    if progress.known:
+        said += f", {progress.known:,} judged before"
+    if progress.reused:
+        said += f", {progress.reused:,} from the reply cache"
+    if progress.without_verdict:
+        said += f"; {progress.without_verdict:,} without a verdict, which the same command asks again"
+    price = f"; paid {dollars(progress.paid_usd)}" if progress.asked and not progress.unpriced else ""
+    say(f"{said}{price}")
+    for why in given_up:
+        say(why)

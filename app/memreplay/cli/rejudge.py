@@ -1,0 +1,159 @@
+"""``memreplay rejudge``: the same answers under several judges and rubrics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from memreplay.batch.rejudge import rejudge as judge_again
+from memreplay.batch.rejudge import rubric_named
+from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs
+from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
+from memreplay.errors import EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
+from memreplay.files import write_whole
+from memreplay.printable import printable
+from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.reader import Recording
+from memreplay.recording.rejudgements import JudgePair, judgements_of, pairs_in
+from memreplay.rich_console import terminal_console
+from memreplay.scoring.judges import Verdicts, accuracies, agreements, calibrations, rankings, splits
+from memreplay.settings import read_settings
+from memreplay.terminal import say
+from memreplay.timeline.timeline import ask_key
+from memreplay.views.judges import judges_text
+from memreplay.views.table import Table, for_terminal
+
+command = typer.Typer(**COMMAND_OPTIONS)
+
+_WIDTH_WITHOUT_TERMINAL = 140
+
+
+@command.command()
+@takes_settings("api_base", "concurrency", "rpm", "tpm", "timeout", "cache", "offline")
+def rejudge(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    judge: Annotated[
+        list[str] | None, typer.Option(metavar="MODEL", help="Model that judges the answers. Repeatable.")
+    ] = None,
+    rubric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME|FILE",
+            help="What a judge accepts as right: auto, plain, locomo, longmemeval, or a text file. Repeatable."
+            " [default: auto]",
+        ),
+    ] = None,
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Run to judge. [default: the newest]")] = None,
+    output: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH", help="Also write the figures here: .json, or - for standard output. Repeatable."
+        ),
+    ] = None,
+    *,
+    given: GivenSettings,
+) -> None:
+    """Judge the same answers by several judges and rubrics, and compare them.
+
+    Each answer is paid for once a judge and rubric; run the same command again to continue after an interruption.
+    Without --judge it shows what was judged before, and asks no model.
+    """
+    outputs = tuple(dict.fromkeys(output or ()))
+    check_outputs(outputs, (".json",), inputs=(file,))
+    settings = read_settings(**given)
+    judges = tuple(dict.fromkeys(judge or ()))
+    rubrics = [rubric_named(name) for name in dict.fromkeys(rubric or ("auto",))]
+    if rubric and not judges:
+        raise UsageError("--rubric needs a --judge")
+    ending = asyncio.run(judge_again(file, run, settings, judges, rubrics)) if judges else "complete"
+    missing = _show(file, run, outputs)
+    if ending != "complete":
+        say(f"{ending}; every judgement so far is recorded. To continue, run the same command again")
+        raise typer.Exit(EXIT_INTERRUPTED if ending == "interrupted" else EXIT_STOPPED)
+    if missing:
+        raise typer.Exit(EXIT_QUESTION_ERRORS)
+
+
+def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
+    """Print the comparison of all judges of a run; return how many answers a judge gave no verdict on."""
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
+        run = recording.run(run_id)
+        pairs = pairs_in(recording, run.id)
+        if not pairs:
+            raise UsageError(f"{file}: no judge has judged run {run.id} again; name one with --judge")
+        by_judge, missing = _verdicts(recording, run.id, pairs)
+        labels = _labels(recording, run.id)
+        questions = {
+            (conversation_id, question.id): question.text
+            for conversation_id in recording.conversation_ids(run.id)
+            for question in recording.conversation(run.id, conversation_id).questions
+        }
+    figures = json.dumps(_figures(by_judge, labels), ensure_ascii=False, indent=2) + "\n"
+    for path in outputs:
+        if path == STANDARD_OUTPUT:
+            sys.stdout.write(figures)
+        else:
+            write_whole(path, figures)
+    if STANDARD_OUTPUT not in outputs:
+        console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
+        for part in judges_text(by_judge, labels, questions):
+            if isinstance(part, Table):
+                console.print(Text(part.title, style="bold"))
+                console.print(for_terminal(part))
+            else:
+                print(printable(part))
+    return missing
+
+
+def _verdicts(recording: Recording, run_id: str, pairs: list[JudgePair]) -> tuple[dict[str, Verdicts], int]:
+    by_judge: dict[str, Verdicts] = {}
+    missing = 0
+    for pair in pairs:
+        verdicts: dict[tuple[str, str, str, str, int], bool] = {}
+        for conversation_id in recording.conversation_ids(run_id):
+            for ask, judgement in judgements_of(recording, run_id, conversation_id, pair).items():
+                if judgement.verdict is None:
+                    missing += 1
+                else:
+                    verdicts[(conversation_id, *ask)] = judgement.verdict == "right"
+        by_judge[str(pair)] = verdicts
+    return by_judge, missing
+
+
+def _labels(recording: Recording, run_id: str) -> Verdicts:
+    found: dict[tuple[str, str, str, str, int], bool] = {}
+    for conversation_id in recording.conversation_ids(run_id):
+        labels = recording.labels(run_id, conversation_id)
+        for answer in recording.asks(run_id, conversation_id):
+            asked = answer.asked
+            label = labels.get(ask_key(asked))
+            if label is not None and not asked.by_hand:
+                key = (conversation_id, asked.backend, asked.model, asked.question_id, asked.repeat)
+                found[key] = label == "right"
+    return found
+
+
+def _figures(by_judge: dict[str, Verdicts], labels: Verdicts) -> dict[str, Any]:
+    found = accuracies(by_judge)
+    return {
+        "schema_version": 1,
+        "accuracy": [{**vars(each), "share": each.share, "ci95": each.ci95} for each in found],
+        "agreement": [{**vars(each), "share": each.share, "kappa": each.kappa} for each in agreements(by_judge)],
+        "rankings": rankings(found),
+        "splits": [
+            {
+                **dict(zip(("conversation", "backend", "model", "question_id", "repeat"), key, strict=True)),
+                "right_by": said,
+            }
+            for key, said in splits(by_judge)
+        ],
+        "calibration": [vars(each) for each in calibrations(by_judge, labels)],
+        "labels": len(labels),
+    }

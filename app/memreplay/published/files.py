@@ -1,0 +1,448 @@
+"""Read published results: a file, packed or not, or the folder of a run. What cannot be read is named.
+
+A file may be of any size and depth, hostile or cut off: sizes are counted while it is unpacked, and nothing that it
+says decides where anything is read or written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from memory_backends.storable import storable
+from memreplay.conversations.archives import is_archive, unpacked
+from memreplay.conversations.json_files import DEEPEST, NestingGuard
+from memreplay.conversations.validation_errors import Place, shown
+from memreplay.errors import DatasetError, UsageError
+from memreplay.files import NOT_REGULAR, is_irregular
+from memreplay.llm.judging import Verdict
+from memreplay.numbers import finite
+from memreplay.published.answers import PublishedAnswer, PublishedRun, merged
+from memreplay.published.formats import FORMATS, Format, Node, Paths, found, rows_in
+
+AS_PUBLISHED: Final = "as published"
+"""The name of a model that the file does not name."""
+
+_GZIP = b"\x1f\x8b"
+_SUFFIXES = (".json", ".jsonl", ".ndjson", ".gz", ".eval", ".zip")
+_MOST_BYTES = 1 << 30
+_LARGEST_RATIO = 200
+"""Times that a file may be larger than its packed form; contexts that repeat shrink to a thirtieth."""
+_UNSUSPICIOUS_BYTES = 16 << 20
+_CHUNK = 1 << 20
+_MOST_FILES = 2_000
+_MOST_PROBLEMS = 1_000
+_STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
+_BREAKS_TRIED = 64
+_LONGEST_TEXT = 1 << 22
+_LONGEST_NAME = 120
+_MOST_MEMORIES = 10_000
+
+
+def read_source(source: Path) -> list[PublishedRun]:
+    """Return the runs in a file or folder. Files of one folder about the same answers are one run.
+
+    Raises:
+        MemreplayError: there is nothing of a known format.
+    """
+    if source.is_dir():
+        return _runs_in(source)
+    if not source.exists():
+        raise UsageError(f"There is no file or folder {source}.")
+    return _runs_of(source)
+
+
+def _runs_in(folder: Path) -> list[PublishedRun]:
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.suffix.lower() in _SUFFIXES
+        and path.is_file()
+        and not any(part.startswith(".") for part in path.parts)
+    )
+    if len(files) > _MOST_FILES:
+        raise UsageError(f"{folder}: holds {len(files):,} files; name the folder of one run")
+    runs: list[PublishedRun] = []
+    passed_over: list[str] = []
+    for path in files:
+        try:
+            runs += _runs_of(path)
+        except DatasetError as error:
+            passed_over.append(str(error))
+    if not runs:
+        reason = f" ({passed_over[0]})" if passed_over else ""
+        raise UsageError(f"{folder}: holds no results of a known format{reason}")
+    groups: dict[tuple[Path, str], list[PublishedRun]] = {}
+    for run in runs:
+        groups.setdefault((run.path.parent, run.format.partition("/")[0]), []).append(run)
+    made = [each for group in groups.values() for each in _joined(group)]
+    broken = tuple(problem for problem in passed_over if "no known format" not in problem)
+    return [replace(made[0], problems=(*made[0].problems, *broken)), *made[1:]]
+
+
+def _joined(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
+    """Return one run if each file says another thing of the same answers, else each as a run of its own."""
+    if len(runs) == 1 or len({run.format for run in runs}) < len(runs):
+        return list(runs)
+    return [merged(sorted(runs, key=lambda run: [each.name for each in FORMATS].index(run.format)))]
+
+
+def _runs_of(path: Path) -> list[PublishedRun]:
+    """Return the runs of one file: several if it has answers from contexts of several sizes.
+
+    Raises:
+        DatasetError: it cannot be read, or has no known format.
+    """
+    place = Place(path)
+    if is_irregular(path):
+        raise place.error(NOT_REGULAR, "a results file")
+    problems: list[str] = []
+    documents = _documents(path, problems)
+    # A file of one line is an object, and may be a list of one row.
+    for document in (documents, [documents]):
+        for format_ in FORMATS:
+            if runs := list(_read(document, format_, path)):
+                return [replace(run, problems=(*problems, *run.problems)[:_MOST_PROBLEMS]) for run in runs]
+    raise place.error(
+        "has no known format" if documents is not None else "is empty",
+        f"per-question results of {', '.join(dict.fromkeys(each.title for each in FORMATS))}",
+    )
+
+
+# ---- bytes to values ------------------------------------------------------------------------------------------
+
+
+def _documents(path: Path, problems: list[str]) -> Any:
+    """Return the value of a file; of JSON Lines, or of an archive, the list of its values."""
+    place = Place(path)
+    if is_archive(path):
+        return _log_of([_json(member, member.read_bytes(), problems) for member in unpacked(path)])
+    try:
+        with path.open("rb") as file:
+            packed = file.read(2) == _GZIP
+            file.seek(0)
+            data = _unpacked(file.read, place) if packed else _bounded(file.read, place)
+    except OSError as error:
+        raise place.error(f"cannot be read ({error.strerror})", "a results file") from None
+    return _json(path, data, problems)
+
+
+def _log_of(members: list[Any]) -> Any:
+    """Return the log of inspect_ai that an archive holds in pieces; of any other archive its values."""
+    objects = [each for each in members if isinstance(each, dict)]
+    head = next((each for each in objects if "eval" in each), None)
+    samples = [each for each in objects if "input" in each and "target" in each]
+    return members if head is None or not samples else {**head, "samples": samples}
+
+
+def _bounded(read: Callable[[int], bytes], place: Place) -> bytes:
+    data = read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise place.error(f"is larger than {_MOST_BYTES >> 20:,} MB", "the results of one run")
+    return data
+
+
+def _unpacked(read: Callable[[int], bytes], place: Place) -> bytes:
+    """Return what a gzip file holds, as far as it goes. Its size is counted while it is unpacked."""
+    parts: list[bytes] = []
+    taken = made = 0
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        while chunk := read(_CHUNK):
+            taken += len(chunk)
+            while chunk:
+                part = unpacker.decompress(chunk, _CHUNK)
+                made += len(part)
+                parts.append(part)
+                if made > _MOST_BYTES or (made > _UNSUSPICIOUS_BYTES and made > _LARGEST_RATIO * taken):
+                    raise place.error(
+                        f"grows to more than {made >> 20:,} MB when it is unpacked", "the results of one run"
+                    )
+                chunk = unpacker.unconsumed_tail
+                if unpacker.eof:
+                    chunk = unpacker.unused_data
+                    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    except zlib.error as error:
+        raise place.error(f"cannot be unpacked ({error})", "a gzip file") from None
+    return b"".join(parts)
+
+
+def _json(path: Path, data: bytes, problems: list[str]) -> Any:
+    place = Place(path)
+    text = data.removeprefix(b"\xef\xbb\xbf").strip()
+    if not text:
+        raise place.error("is empty", "a results file")
+    guard = NestingGuard()
+    if any(guard.too_deep(text[start : start + _CHUNK]) for start in range(0, len(text), _CHUNK)):
+        raise place.error(f"is nested more than {DEEPEST:,} deep", "a results file")
+    try:
+        return _parsed(text)
+    except orjson.JSONDecodeError as error:
+        if b"\n" in text and text[:1] == b"{":
+            values = list(_lines(path, text, problems))
+            if len(values) > 1 or (values and not problems):
+                return values
+        whole = _whole_entries(text)
+        if not whole:
+            raise place.error(f"is not valid JSON (line {error.lineno}: {error.msg})", "a results file") from None
+        problems.append(f"{path.name}: is cut off or damaged at line {error.lineno}: {error.msg}")
+        return whole
+
+
+def _parsed(text: bytes) -> Any:
+    """Return a JSON value. Python writes NaN and half surrogate pairs, which JSON has not.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+        raise
+
+
+def _lines(path: Path, text: bytes, problems: list[str]) -> Iterator[Any]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            yield _parsed(line)
+        except orjson.JSONDecodeError as error:
+            problems.append(f"{path.name}: line {number}: is not valid JSON ({error.msg})")
+
+
+def _whole_entries(text: bytes) -> Any:
+    """Return what stands before the break in a file that ends too early; nothing where nothing whole does."""
+    opened: list[bytes] = []
+    ends: deque[tuple[int, bytes]] = deque(maxlen=_BREAKS_TRIED)
+    for token in _STRUCTURE.finditer(text):
+        match token[0]:
+            case b"[" | b"{":
+                opened.append(b"]" if token[0] == b"[" else b"}")
+            case b"]" | b"}" if opened:
+                opened.pop()
+                if opened:
+                    ends.append((token.end(), b"".join(reversed(opened))))
+            case _:
+                pass
+    for end, closing_brackets in reversed(ends):
+        try:
+            return _parsed(text[:end] + closing_brackets)
+        except orjson.JSONDecodeError:
+            continue
+    return None
+
+
+# ---- values to answers ----------------------------------------------------------------------------------------
+
+
+def _read(document: Any, format_: Format, path: Path) -> Iterator[PublishedRun]:
+    """Yield the runs of a document; none if it has not this format."""
+    root = (document,)
+    if any(found(root, (each,)) is None for each in format_.root):
+        return
+    rows = list(rows_in(document, format_.rows))
+    fits = [row for row in rows if isinstance(row[1][-1], dict) and _has(row[1], format_)]
+    if not fits:
+        return
+    if format_.each is None:
+        yield _run(rows, fits[0][1], format_, path)
+        return
+    names = dict.fromkeys(str(name) for _, node, _ in fits for name in _entries_of(node[-1], format_.each))
+    for name in names:
+        alone = [(pointer, _only(node, format_.each, name), keys) for pointer, node, keys in rows]
+        run = _run(alone, _only(fits[0][1], format_.each, name), format_, path)
+        yield replace(run, system=f"{run.system} {name}")
+
+
+def _entries_of(row: Any, field: str) -> Mapping[str, Any]:
+    entries = row.get(field) if isinstance(row, dict) else None
+    return entries if isinstance(entries, dict) else {}
+
+
+def _only(node: Node, field: str, name: str) -> Node:
+    """Return a row with one of its answers, and the memories that this one was given."""
+    if not isinstance(node[-1], dict):
+        return node
+    answer = _entries_of(node[-1], field).get(name)
+    return (*node[:-1], {**node[-1], field: {} if answer is None else {name: answer}})
+
+
+def _run(
+    rows: Sequence[tuple[str, Node, Mapping[str, str]]], first: Node, format_: Format, path: Path
+) -> PublishedRun:
+    root = first[:1]
+    answers: list[PublishedAnswer] = []
+    problems: list[str] = []
+    for pointer, node, keys in rows:
+        try:
+            answers.append(_answer(pointer, node, keys, format_, path))
+        except DatasetError as error:
+            problems.append(str(error))
+
+    def named(paths: Paths) -> str:
+        return _name(_first(found(root, paths) or found(first, paths)))
+
+    return PublishedRun(
+        path=path,
+        format=format_.name,
+        system=named(format_.system) or _stem(path),
+        model=named(format_.model) or AS_PUBLISHED,
+        judge=named(format_.judge) or f"{format_.title}'s judge",
+        answers=tuple(answers),
+        problems=tuple(problems),
+        accuracy=finite(found(root, format_.accuracy), 0, 1),
+    )
+
+
+def _has(node: Node, format_: Format) -> bool:
+    return all(found(node, (each,)) is not None for each in format_.signature)
+
+
+def _stem(path: Path) -> str:
+    name = path.name
+    for suffix in (".gz", ".json", ".jsonl", ".eval"):
+        name = name.removesuffix(suffix)
+    return storable(name)[:_LONGEST_NAME] or "results"
+
+
+def _name(value: Any) -> str:
+    return " ".join(storable(value).split())[:_LONGEST_NAME] if isinstance(value, str) else ""
+
+
+def _answer(pointer: str, node: Node, keys: Mapping[str, str], format_: Format, path: Path) -> PublishedAnswer:
+    row = node[-1]
+    if not isinstance(row, dict):
+        raise DatasetError(path.name, pointer, f"is {shown(row)}", "an object with a question and its answer")
+    question = _text(found(node, format_.question))
+    question_id = _text(found(node, format_.question_id))
+    if not question and not question_id:
+        raise DatasetError(path.name, pointer, "has no question", " or ".join(format_.question))
+    answer = _text(found(node, format_.answer))
+    error = _text(found(node, format_.error))
+    sample = _text(found(node, format_.sample)) or keys.get("sample")
+    times = {
+        name: finite(found(node, paths), 0, 1e9)
+        for name, paths in (("recall_ms", format_.recall_ms), ("answer_ms", format_.answer_ms))
+    }
+    if format_.seconds:
+        times = {name: None if value is None else value * 1000 for name, value in times.items()}
+    tokens = finite(found(node, format_.context_tokens), 0, 1e9)
+    return PublishedAnswer(
+        place=f"{path.name}: {pointer or '/'}",
+        question=question or "",
+        question_id=question_id,
+        sample=sample,
+        category=_text(found(node, format_.category)),
+        asked_at=_text(found(node, format_.asked_at)),
+        expected=_text(found(node, format_.expected)),
+        answer=answer,
+        error=error if not answer else None,
+        memories=_memories(found(node, format_.memories), format_, _first(found(node, format_.most_memories))),
+        context_tokens=None if tokens is None else int(tokens),
+        judgement=_verdict(found(node, format_.judgement)),
+        judge_reason=_text(found(node, format_.judge_reason)),
+        **times,
+    )
+
+
+def _text(value: Any) -> str | None:
+    """Return a text or a number as a text; of several, joined by a comma; None for nothing or anything else."""
+    match value:
+        case bool() | None:
+            return None
+        case str():
+            return storable(value)[:_LONGEST_TEXT].strip() or None
+        case int() | float():
+            return f"{value:g}" if isinstance(value, float) else str(value)
+        case list():
+            texts = [text for each in value[:_MOST_MEMORIES] if (text := _text(each))]
+            return ", ".join(texts) or None
+        case _:
+            return None
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
+
+
+_MEMORY_TEXTS: Final = ("memory", "content", "text", "chunk", "fact", "summary", "episode")
+_MEMORY_DATES: Final = ("timestamp", "created_at", "date", "event_date", "occurred_start", "mentioned_at")
+
+
+def _memories(value: Any, format_: Format, most: Any) -> tuple[str, ...] | None:
+    """Return the memories in a context: a text, taken apart at the format's mark; or a list's first ``most``."""
+    match value:
+        case None:
+            return None
+        case str():
+            text = storable(value)[:_LONGEST_TEXT]
+            if not text.strip():
+                return ()
+            if format_.memory_mark is None or not (marks := list(re.finditer(format_.memory_mark, text))):
+                return (text,)
+            starts = [mark.start() for mark in marks]
+            head = [text[: starts[0]]] if text[: starts[0]].strip() else []
+            ends = [*starts[1:], len(text)]
+            return (*head, *(text[start:end] for start, end in zip(starts, ends, strict=True)))
+        case list():
+            limit = most if isinstance(most, int) else _MOST_MEMORIES
+            return tuple(text for each in _flat(value)[:limit] if (text := _memory(each)))
+        case dict():
+            text = _memory(value)
+            return (text,) if text else ()
+        case _:
+            return None
+
+
+def _flat(values: list[Any]) -> list[Any]:
+    return [inside for each in values for inside in (_flat(each) if isinstance(each, list) else [each])]
+
+
+def _memory(value: Any) -> str:
+    """Return the text of a memory, with the date that it has; of an unknown object all of it, as JSON."""
+    if isinstance(value, str):
+        return storable(value)[:_LONGEST_TEXT]
+    if not isinstance(value, dict):
+        return _text(value) or ""
+    text = next((said for name in _MEMORY_TEXTS if isinstance(said := value.get(name), str) and said.strip()), None)
+    if text is None:
+        try:
+            return storable(orjson.dumps(value).decode())[:_LONGEST_TEXT]
+        except orjson.JSONEncodeError:
+            return ""
+    date = next((_text(value[name]) for name in _MEMORY_DATES if isinstance(value.get(name), str)), None)
+    return storable(f"{date}: {text}" if date and date not in text else text)[:_LONGEST_TEXT]
+
+
+_RIGHT: Final = frozenset(["true", "correct", "yes", "right", "pass", "passed", "c", "1", "1.0"])
+_WRONG: Final = frozenset(["false", "incorrect", "wrong", "no", "fail", "failed", "i", "0", "0.0"])
+
+
+def _verdict(value: Any) -> Verdict | None:
+    """Return a judgement as it is written in any harness; of several, what most say. None for anything between."""
+    match value:
+        case bool():
+            return "right" if value else "wrong"
+        case int() | float():
+            return "right" if value == 1 else "wrong" if value == 0 else None
+        case str():
+            word = value.strip().lower()
+            return "right" if word in _RIGHT else "wrong" if word in _WRONG else None
+        case list() | dict():
+            each = [_verdict(one) for one in (value.values() if isinstance(value, dict) else value)]
+            votes = each.count("right") - each.count("wrong")
+            return "right" if votes > 0 else "wrong" if votes < 0 else None
+        case _:
+            return None

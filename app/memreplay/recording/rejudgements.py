@@ -1,0 +1,113 @@
+"""Judgements of recorded answers by further judges and rubrics: on disk before they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+from sqlite_utils import Database
+
+from memreplay.engine.events import AskEvent
+from memreplay.errors import RecordingError, UsageError
+from memreplay.llm.judging import Judgement
+from memreplay.recording.connection import leave_wal, open_exclusively
+from memreplay.recording.reader import Recording
+from memreplay.recording.run_rows import reporting_write_errors
+
+Ask = tuple[str, str, str, int]
+"""Backend, model, question id and repeat of an answer."""
+
+
+@dataclass(frozen=True)
+class JudgePair:
+    """A judge and the rubric that it was given. ``str(pair)`` is how ``--judged-by`` names it."""
+
+    judge: str
+    rubric: str
+
+    def __str__(self) -> str:
+        return f"{self.judge}@{self.rubric}"
+
+
+def ask_of(event: AskEvent) -> Ask:
+    return event.backend, event.model, event.question_id, event.repeat
+
+
+def pairs_in(recording: Recording, run_id: str) -> list[JudgePair]:
+    """Return the pairs that judged answers of a run, in the order in which they began."""
+    return [JudgePair(*row) for row in recording.rejudging_pairs(run_id)]
+
+
+def named_pair(recording: Recording, run_id: str, name: str) -> JudgePair:
+    """Return the pair that a user means: ``judge@rubric``, or the judge alone where it has one rubric.
+
+    Raises:
+        UsageError: there is none, or there are several.
+    """
+    pairs = pairs_in(recording, run_id)
+    fit = [pair for pair in pairs if name in (str(pair), pair.judge)]
+    if len(fit) == 1:
+        return fit[0]
+    known = ", ".join(map(str, pairs)) or "none: run memreplay rejudge first"
+    raise UsageError(
+        f"--judged-by {name}: {'several fit' if fit else 'it judged no answer of this run'}; known: {known}"
+    )
+
+
+def judgements_of(recording: Recording, run_id: str, conversation_id: str, pair: JudgePair) -> dict[Ask, Judgement]:
+    """Return what a pair said of the answers in a conversation.
+
+    Raises:
+        RecordingError: a judgement is damaged.
+    """
+    found: dict[Ask, Judgement] = {}
+    rows = recording.rejudgement_rows(run_id, conversation_id, pair.judge, pair.rubric)
+    for backend, model, question_id, repeat, body in rows:
+        try:
+            found[backend, model, question_id, repeat] = Judgement.model_validate_json(body)
+        except ValidationError:
+            raise RecordingError(f"{recording.path}: a judgement of question {question_id} is damaged") from None
+    return found
+
+
+class RejudgementStore:
+    """Writes judgements into a recording that this process alone has open."""
+
+    def __init__(self, db: Database, path: Path) -> None:
+        self._db, self._path = db, path
+        self.recording = Recording(db, path)
+
+    @classmethod
+    @contextmanager
+    def open(cls, path: Path) -> Iterator[RejudgementStore]:
+        """Open a recording that exists.
+
+        Raises:
+            RecordingError: the file is missing, is not a recording, is in use, or cannot be written.
+        """
+        Recording.open(path).close()
+        with open_exclusively(path) as (db, lock):
+            try:
+                yield cls(db, path)
+                leave_wal(db)
+            finally:
+                db.close()
+                lock.release()
+
+    def add(self, run_id: str, conversation_id: str, pair: JudgePair, ask: Ask, judgement: Judgement) -> None:
+        """Store a judgement; it is on disk when this returns. It replaces an earlier one without a verdict.
+
+        Raises:
+            RecordingError: the file cannot be written.
+        """
+        key = self.recording.conversation_key(run_id, conversation_id)
+        with reporting_write_errors(self._path):
+            self._db.execute(
+                "insert or replace into rejudgements"
+                " (conversation, backend, model, question_id, repeat, judge, rubric, body)"
+                " values (?, ?, ?, ?, ?, ?, ?, ?)",
+                [key, *ask, pair.judge, pair.rubric, judgement.model_dump_json(exclude={"prompt"})],
+            )

@@ -1,0 +1,109 @@
+"""The same answers under several judges, as tables and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from memreplay.numbers import counted, interval, number, share
+from memreplay.scoring.judges import (
+    ENOUGH_LABELS,
+    Verdicts,
+    accuracies,
+    agreements,
+    calibrations,
+    rankings,
+    splits,
+)
+from memreplay.text import shortened
+from memreplay.views.table import Table
+
+_MOST_SPLITS = 20
+_LONGEST = 100
+
+
+def judges_text(
+    by_judge: Mapping[str, Verdicts], labels: Verdicts, questions: Mapping[tuple[str, str], str]
+) -> Iterator[str | Table]:
+    """Yield the tables and lines. ``questions`` are texts by conversation and id."""
+    found = accuracies(by_judge)
+    yield Table.of(
+        "Accuracy by judge and rubric",
+        ["judge@rubric", "system", "right", "share", "95 %"],
+        [
+            [each.judge, each.system, f"{each.right}/{each.graded}", share(each.share), interval(each.ci95)]
+            for each in found
+        ],
+    )
+    pairs = agreements(by_judge)
+    if pairs:
+        yield Table.of(
+            "Agreement of the judges",
+            ["a", "b", "answers", "both right", "only a", "only b", "both wrong", "agree", "kappa"],
+            [
+                [
+                    each.a,
+                    each.b,
+                    *map(str, (each.n, each.both_right, each.only_a, each.only_b, each.both_wrong)),
+                    share(each.share),
+                    number(each.kappa, 2),
+                ]
+                for each in pairs
+            ],
+        )
+    yield from _ranking(rankings(found))
+    split = splits(by_judge)
+    if len(by_judge) > 1:
+        yield f"The judges split on {counted(len(split), 'answer')}."
+        for (conversation, *_, question_id, _repeat), said in split[:_MOST_SPLITS]:
+            right = ", ".join(judge for judge, verdict in said.items() if verdict)
+            wrong = ", ".join(judge for judge, verdict in said.items() if not verdict)
+            text = shortened(questions.get((conversation, question_id), ""), _LONGEST)
+            yield f"- {question_id}: {text} — right by {right}; wrong by {wrong}"
+        if len(split) > _MOST_SPLITS:
+            yield f"- and {len(split) - _MOST_SPLITS:,} more"
+    calibrated = calibrations(by_judge, labels)
+    if calibrated:
+        yield Table.of(
+            "Against the labels by hand",
+            [
+                "judge@rubric",
+                "labels",
+                "sensitivity",
+                "95 %",
+                "specificity",
+                "95 %",
+                "raw",
+                "corrected (Rogan–Gladen)",
+                "95 %",
+            ],
+            [
+                [
+                    each.judge,
+                    str(each.labels),
+                    share(each.sensitivity),
+                    interval(each.sensitivity_ci95),
+                    share(each.specificity),
+                    interval(each.specificity_ci95),
+                    share(each.raw),
+                    share(each.corrected),
+                    interval(each.corrected_ci95),
+                ]
+                for each in calibrated
+            ],
+        )
+    elif labels:
+        yield (
+            f"{counted(len(labels), 'answer')} labelled by hand: from {ENOUGH_LABELS} on, the judges are measured"
+            " against them."
+        )
+
+
+def _ranking(ranked: Mapping[str, list[str]]) -> Iterator[str]:
+    if not ranked or len(next(iter(ranked.values()))) < 2:
+        return
+    orders = {tuple(systems) for systems in ranked.values()}
+    if len(orders) == 1:
+        yield f"The ranking is the same under every judge and rubric: {', '.join(orders.pop())}."
+        return
+    yield "The ranking depends on the judge:"
+    yield from (f"- {judge}: {', '.join(systems)}" for judge, systems in ranked.items())

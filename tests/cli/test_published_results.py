@@ -1,0 +1,71 @@
+"""Results of other harnesses from the command line: imported, reported, compared, explained, opened up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import RunCli
+from tests.stubs.published_results import amb, amb_row, locomo, said
+
+
+def write(path: Path, value: Any) -> Path:
+    path.write_text(json.dumps(value))
+    return path
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    return locomo(tmp_path / "locomo10.json")
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    rows = (amb_row(0, "On 11 June.", said("D1:1"), False), amb_row(1, "A blue bowl.", said("D1:3"), True))
+    return write(tmp_path / "shelf.json", amb(*rows))
+
+
+def test_an_import_is_reported_compared_and_explained(
+    run_cli: RunCli, tmp_path: Path, source: Path, dataset: Path
+) -> None:
+    recording = tmp_path / "r.sqlite3"
+    ran = run_cli("recordings", "import", source, "--recording", recording, "--evidence", dataset)
+    assert ran.code == 0, ran.err
+    assert "2 answers of shelf imported; 2 of 2 questions joined with the dataset" in ran.err
+    assert "1/2" in run_cli("report", recording).out
+    assert "A shelf and B shelf have equally many right" in run_cli("compare", recording, recording).out
+    why = run_cli("why", recording)
+    assert why.code == 0, why.err
+    assert "conv-1_q0 (shelf): in the prompt but misread." in why.out
+
+
+def test_an_autopsy_prints_and_writes_a_page(run_cli: RunCli, tmp_path: Path, source: Path, dataset: Path) -> None:
+    page = tmp_path / "report.html"
+    ran = run_cli("autopsy", source, "--evidence", dataset, "--output", page)
+    assert ran.code == 0, ran.err
+    assert "1 wrong answer had the evidence but not the date of its session" in ran.out
+    assert "memreplay autopsy shelf.json --evidence locomo10.json" in page.read_text()
+    assert not list(tmp_path.glob("*.sqlite3")), "the runs are kept only on demand"
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_is_done(
+    run_cli: RunCli, tmp_path: Path, source: Path, dataset: Path
+) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    alone = run_cli("autopsy", broken)
+    assert alone.code == 2 and "broken.json" in alone.err
+    both = run_cli("autopsy", broken, source, "--evidence", dataset)
+    assert both.code == 3 and "not read:" in both.err and "shelf" in both.out
+    odd = write(tmp_path / "odd.json", amb(amb_row(0, "x", "", True), 3))
+    ran = run_cli("recordings", "import", odd, "--recording", tmp_path / "o.sqlite3")
+    assert ran.code == 3 and "odd.json: /results/1: is 3" in ran.err
+
+
+def test_a_folder_without_results_is_refused(run_cli: RunCli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert run_cli("autopsy", tmp_path / "empty").code == 2
+    assert run_cli("autopsy", tmp_path / "nowhere").code == 2
