@@ -21,6 +21,7 @@ COMMANDS = {
     "why": "Ask wrong answers again under one change at a time: what repairs them?",
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
     "bisect": "Show from which turn on a question could be answered, and until when.",
+    "shrink": "Find the smallest conversation on which a memory still fails at the same stage.",
     "compare": "Compare two runs on the same questions. Asks no model.",
     "export": "Write a recorded conversation as a web page or an asciicast. Asks no model.",
     "serve": "Serve the app to browsers.",
