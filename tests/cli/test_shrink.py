@@ -96,3 +96,18 @@ def test_what_cannot_be_shrunk_is_refused(run_cli: RunCli, recording: Path, tmp_
         ran = run_cli("shrink", few, *arguments)
         assert ran.code == 2 and says in ran.err, ran
     assert not case.exists()
+
+
+def test_names_and_numbers_are_replaced_where_it_still_fails(
+    run_cli: RunCli, recording: Path, tmp_path: Path
+) -> None:
+    case = tmp_path / "case.json"
+    ran = run_cli(
+        *("shrink", recording / "lossy.sqlite3", "--question", "identity-02-q1", "--output", case, "--anonymise")
+    )
+    assert ran.code == 0 and "does not fail so" not in ran.err, ran.err
+    replayed = ("--dataset", case, *LOSSY, "--recording", tmp_path / "again.sqlite3")
+    assert failures(run_cli, "--batch", *replayed)["hybrid", "identity-02-q1"] == "not_written"
+    (whole,), (smallest,) = load(["identity-02"]), load([str(case)])
+    words = {word for turn in whole.turns for word in turn.text.split()}
+    assert {word for turn in smallest.turns for word in turn.text.split()} - words

@@ -16,6 +16,7 @@ import typer
 
 from memreplay.batch.progress import BatchProgress
 from memreplay.batch.recorded_run import RunPlan, Surroundings, run_recorded
+from memreplay.capture.redacting import Redaction
 from memreplay.cli.options import (
     COMMAND_OPTIONS,
     AllowFromRecording,
@@ -24,6 +25,7 @@ from memreplay.cli.options import (
     takes_settings,
 )
 from memreplay.conversations.export import as_test_conversation_text
+from memreplay.conversations.models import Conversation
 from memreplay.errors import EXIT_INTERRUPTED, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.printable import printable
@@ -87,6 +89,12 @@ def shrink(
         bool,
         typer.Option("--fewer-hits", help="Also lower top-k: a fact that is not among ten hits needs ten others."),
     ] = False,
+    anonymise: Annotated[
+        bool,
+        typer.Option(
+            "--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."
+        ),
+    ] = False,
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run. [default: the newest run]")] = None,
     allow_from_recording: AllowFromRecording = False,
     *,
@@ -113,7 +121,7 @@ def shrink(
         )
     _refuse_without_calls(case, calls)
     shown = _Lines()
-    shrinker, last = asyncio.run(_shrink(case, calls, tries, fewer_hits, shown))
+    shrinker, last = asyncio.run(_shrink(case, calls, tries, fewer_hits, anonymise, shown))
     progress = shrinker.progress
     found = _shrunk(case, shrinker, last)
     for path in output:
@@ -178,7 +186,7 @@ def _effort(progress: Progress) -> str:
 
 
 async def _shrink(
-    case: Case, calls: int, tries: int | None, fewer_hits: bool, shown: _Lines
+    case: Case, calls: int, tries: int | None, fewer_hits: bool, anonymise: bool, shown: _Lines
 ) -> tuple[Shrinker, Tried]:
     shrinker = Shrinker(
         case,
@@ -191,14 +199,27 @@ async def _shrink(
     task = asyncio.current_task()
     assert task is not None
     try:
-        with two_step_interrupt(shrinker.stop, lambda: cancel(task)):
+        with two_step_interrupt(shrinker.stop, lambda: _cancel(task)):
             await shrinker.run()
+            if anonymise and not await shrinker.replace_words(_redaction_of(case.conversation).of):
+                say("warning: with other names and numbers it does not fail so; those of the recording are in it")
             return shrinker, await shrinker.replayed()
     finally:
         await shrinker.close()
 
 
-def cancel(task: asyncio.Task[object]) -> None:
+def _redaction_of(conversation: Conversation) -> Redaction:
+    redaction = Redaction()
+    for turn in conversation.turns:
+        redaction.learn(turn.text)
+        if turn.speaker:
+            redaction.learn(f"by {turn.speaker}")
+    for question in conversation.questions:
+        redaction.learn(question.text)
+    return redaction
+
+
+def _cancel(task: asyncio.Task[object]) -> None:
     """End a task at once."""
     task.cancel()
 

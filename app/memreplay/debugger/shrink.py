@@ -59,6 +59,24 @@ def with_turns(conversation: Conversation, texts: Mapping[str, str]) -> Conversa
     return Conversation(**fields | {"turns": numbered, "sessions": sessions})
 
 
+def with_other_words(conversation: Conversation, of: Callable[[str], str]) -> Conversation:
+    """Return the conversation with other words, in its questions too: ``of`` replaces a text."""
+    turns = tuple(
+        turn.model_copy(update={"text": of(turn.text), "speaker": turn.speaker and of(turn.speaker)})
+        for turn in conversation.turns
+    )
+    sessions = tuple(session.model_copy(update={"summary": None}) for session in conversation.sessions)
+    fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
+    questions = tuple(_with_other_words(question, of) for question in conversation.questions)
+    return Conversation(**fields | {"turns": turns, "sessions": sessions, "questions": questions, "title": None})
+
+
+def _with_other_words(question: Question, of: Callable[[str], str]) -> Question:
+    lists = ("expected_entities", "choices", "supersedes")
+    replaced: dict[str, object] = {name: tuple(map(of, getattr(question, name))) for name in lists}
+    return question.model_copy(update=replaced | {"text": of(question.text), "expected": of(question.expected)})
+
+
 class Shrinking:
     """The search for the smallest conversation. ``best`` is the smallest one so far that still fails.
 

@@ -20,7 +20,7 @@ from memreplay.conversations.export import as_test_conversation
 from memreplay.conversations.formats.test_conversation import checked, conversation_of
 from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.conversations.validation_errors import Place
-from memreplay.debugger.shrink import Shrinking, StopShrinking, only_question, with_turns
+from memreplay.debugger.shrink import Shrinking, StopShrinking, only_question, with_other_words
 from memreplay.engine.events import ReplayEvent
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.engine.session import ReplayPlan, ReplaySession
@@ -284,10 +284,16 @@ class Shrinker:
         """Return the smallest conversation, played once more."""
         return await self.tried(self.best)
 
-    async def fails_without(self, turns: Sequence[str]) -> bool:
-        """Return whether the smallest conversation still fails without these turns."""
-        kept = {turn.id: turn.text for turn in self.best.turns if turn.id not in turns}
-        return await self._still_fails(with_turns(self.best, kept))
+    async def replace_words(self, of: Callable[[str], str]) -> bool:
+        """Replace the texts of the smallest conversation and its question, if it then still fails."""
+        other = with_other_words(self.best, of)
+        try:
+            fails = not self.stopping and await self._still_fails(other)
+        except StopShrinking:
+            return False
+        if fails:
+            self.best = other
+        return fails
 
     async def _lower_top_k(self) -> None:
         most = self.settings.top_k
