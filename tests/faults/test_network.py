@@ -66,6 +66,7 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "fork": [("fork", asked, "--at", 2, "--delete", "message:3")],
         "bisect": [("bisect", asked, "--question", question)],
         "shrink": [("shrink", lossy, "--question", "identity-02-q1", "--output", tmp_path / "s.json")],
+        "sweep": [("sweep", lossy, "--over", "top-k=1,3"), ("sweep", lossy, "--over", "top-k=1", "--estimate")],
         "export": [("export", asked, "--html", tmp_path / "x.html", "--cast", tmp_path / "x.cast")],
         "compare": [("compare", recording, recording)],
         "doctor": [("doctor",)],

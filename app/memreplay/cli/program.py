@@ -22,6 +22,7 @@ COMMANDS = {
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
     "bisect": "Show from which turn on a question could be answered, and until when.",
     "shrink": "Find the smallest conversation on which a memory still fails at the same stage.",
+    "sweep": "Compare settings of memories: answers in the prompt against tokens.",
     "compare": "Compare two runs on the same questions. Asks no model.",
     "export": "Write a recorded conversation as a web page or an asciicast. Asks no model.",
     "serve": "Serve the app to browsers.",

@@ -91,9 +91,7 @@ def shrink(
     ] = False,
     anonymise: Annotated[
         bool,
-        typer.Option(
-            "--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."
-        ),
+        typer.Option("--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."),
     ] = False,
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run. [default: the newest run]")] = None,
     allow_from_recording: AllowFromRecording = False,

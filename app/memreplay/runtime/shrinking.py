@@ -133,7 +133,7 @@ def case_in(
         raise UsageError(
             f"{question.id}: the model knows the answer without any memory, so it tells nothing of one"
         )
-    settings = _for_one_memory(of_run, backend)
+    settings = for_one_memory(of_run, backend)
     hits = frozenset(turn for hit in answer.asked.hits for turn in (*hit.turns, *hit.sources))
     return Case(
         conversation=only_question(timeline.conversation, question),
@@ -159,7 +159,7 @@ def _asked(recording: Recording, run: RunInfo, wanted: str) -> tuple[Timeline, Q
     return recording.timeline(run.id, found[0][0]), found[0][1]
 
 
-def _for_one_memory(settings: Settings, backend: str) -> Settings:
+def for_one_memory(settings: Settings, backend: str) -> Settings:
     """Return the settings for one memory alone, without options that it does not take."""
     taken = settings_taken(backend)
     others = {
