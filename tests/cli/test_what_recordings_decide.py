@@ -51,6 +51,8 @@ COMMANDS: dict[str, tuple[object, ...]] = {
     "fork": ("fork", "--at", 8, "--set", "top-k=2"),
     "bisect by prompt": ("bisect", "--question", QUESTION, "--by", "prompt"),
     "bisect by answer": ("bisect", "--question", QUESTION, "--by", "answer"),
+    "sweep": ("sweep", "--over", "top-k=2"),
+    "shrink": ("shrink", "--question", QUESTION, "--output", "case.json"),
 }
 
 

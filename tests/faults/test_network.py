@@ -44,8 +44,11 @@ def attempts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return made
 
 
+_FORGETFUL = ("--backend", "hybrid", "--ablate", "verbatim")
+
+
 def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, attempts: list[str]) -> None:
-    recording, asked = tmp_path / "r.sqlite3", tmp_path / "asked.sqlite3"
+    recording, asked, lossy = (tmp_path / f"{name}.sqlite3" for name in ("r", "asked", "lossy"))
     question = next(iter(load(["identity-01"]))).questions[0].id
     sound = REPOSITORY / "tests" / "broken" / "_sound" / "tide-01.json"
     agent, spans = tmp_path / "agent.sqlite3", tmp_path / "spans.json"
@@ -56,6 +59,7 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
     commands: dict[str, list[tuple[object, ...]]] = {
         "": [
             ("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", asked),
+            ("--batch", "--dataset", "identity-02", *_FORGETFUL, "--recording", lossy),
             ("--batch", "--dataset", "identity-01", "--limit", 1, "--recording", recording),
             ("--batch", "--dataset", "colours", "--examples", 1, "--memory-span", 200, "--recording", recording),
             ("--batch", "--dataset", "identity-01", "--estimate", "--model", "openai/gpt-4o-mini"),
@@ -64,6 +68,8 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "why": [("why", asked, "--limit", 1), ("why", asked, "--estimate")],
         "fork": [("fork", asked, "--at", 2, "--delete", "message:3")],
         "bisect": [("bisect", asked, "--question", question)],
+        "shrink": [("shrink", lossy, "--question", "identity-02-q1", "--output", tmp_path / "s.json")],
+        "sweep": [("sweep", lossy, "--over", "top-k=1,3"), ("sweep", lossy, "--over", "top-k=1", "--estimate")],
         "export": [("export", asked, "--html", tmp_path / "x.html", "--cast", tmp_path / "x.cast")],
         "compare": [("compare", recording, recording)],
         "rejudge": [("rejudge", asked)],

@@ -21,6 +21,8 @@ COMMANDS = {
     "why": "Ask wrong answers again under one change at a time: what repairs them?",
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
     "bisect": "Show from which turn on a question could be answered, and until when.",
+    "shrink": "Find the smallest conversation on which a memory still fails at the same stage.",
+    "sweep": "Compare settings of memories: answers in the prompt against tokens.",
     "compare": "Compare two runs on the same questions. Asks no model.",
     "rejudge": "Judge the same answers by several judges and rubrics, and compare them.",
     "autopsy": "Say where the wrong answers of published results were lost. Asks no model.",

@@ -1,0 +1,282 @@
+"""``memreplay shrink``: the smallest conversation on which a memory still fails at the same stage."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+import typer
+
+from memreplay.batch.progress import BatchProgress
+from memreplay.batch.recorded_run import RunPlan, Surroundings, run_recorded
+from memreplay.capture.redacting import Redaction
+from memreplay.cli.options import (
+    COMMAND_OPTIONS,
+    AllowFromRecording,
+    GivenSettings,
+    consent_to,
+    takes_settings,
+)
+from memreplay.conversations.export import as_test_conversation_text
+from memreplay.conversations.models import Conversation
+from memreplay.errors import EXIT_INTERRUPTED, UsageError
+from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.printable import printable
+from memreplay.recording.annotations import annotations_of
+from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.reader import Recording
+from memreplay.runtime.run import start
+from memreplay.runtime.shrinking import Case, Progress, Shrinker, Tried, case_in
+from memreplay.runtime.work import Work
+from memreplay.settings import Settings, read_settings
+from memreplay.signals import two_step_interrupt
+from memreplay.terminal import say
+from memreplay.timeline.annotations import Bookmark
+from memreplay.views.shrunk_case import ShrunkCase, issue_text, memory_settings, test_text
+
+command = typer.Typer(**COMMAND_OPTIONS)
+
+_SUFFIXES = (".json", ".md", ".py", ".sqlite3")
+_SECONDS_BETWEEN_LINES = 2.0
+_SETTINGS = ("top_k", "context_tokens", "embedder", "reranker", "extractor", "ablate", "tier_share")
+_LIBRARIES = {"mem0": "mem0ai", "chroma": "chromadb", "graphiti": "graphiti-core", "langgraph": "langgraph"}
+
+
+@command.command()
+@takes_settings(
+    "api_base",
+    "rpm",
+    "tpm",
+    "timeout",
+    "cache",
+    "offline",
+    of_recording=("model", "embedder", "reranker", "extractor", "judge"),
+)
+def shrink(
+    file: Annotated[Path, typer.Argument(help="A recording.")],
+    question: Annotated[str, typer.Option(metavar="ID", help="The question's id, or its end if that is unique.")],
+    output: Annotated[
+        list[Path],
+        typer.Option(
+            metavar="PATH",
+            help="Write the conversation here: .json (dataset), .md (text for an issue), .py (pytest), .sqlite3"
+            " (recording). Repeatable.",
+        ),
+    ],
+    backend: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The memory. [default: the one that answers wrongly, if only one does]"),
+    ] = None,
+    calls: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Most calls of models that cost. A fact that memory lost needs none, a misread one a call a try.",
+        ),
+    ] = 0,
+    tries: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Most conversations to play. [default: until minimal]")
+    ] = None,
+    fewer_hits: Annotated[
+        bool,
+        typer.Option("--fewer-hits", help="Also lower top-k: a fact that is not among ten hits needs ten others."),
+    ] = False,
+    anonymise: Annotated[
+        bool,
+        typer.Option("--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."),
+    ] = False,
+    run: Annotated[str | None, typer.Option(metavar="ID", help="Run. [default: the newest run]")] = None,
+    allow_from_recording: AllowFromRecording = False,
+    *,
+    given: GivenSettings,
+) -> None:
+    """Find the smallest conversation on which a memory still fails at the same stage.
+
+    Sessions, exchanges, turns, sentences and words are removed; what is left is played to the memory anew, on
+    embedded stores, and the question asked. The turns with the answer stay. Ctrl-C ends the search and writes the
+    smallest conversation so far; the same command goes on from there. Memories and models are those of the
+    recording. One that runs code, or contacts a provider or an address, is used only if your own settings name it
+    too.
+    """
+    _check_outputs(output, file)
+    settings = read_settings(**given, **({"backend": (backend,)} if backend else {}))
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
+        case = case_in(
+            recording,
+            recording.run(run),
+            question,
+            backend,
+            settings,
+            consent_to(file, allow_from_recording),
+        )
+    _refuse_without_calls(case, calls)
+    shown = _Lines()
+    shrinker, last = asyncio.run(_shrink(case, calls, tries, fewer_hits, anonymise, shown))
+    progress = shrinker.progress
+    found = _shrunk(case, shrinker, last)
+    for path in output:
+        if path.suffix == ".sqlite3":
+            asyncio.run(_record(path, found, shrinker.settings))
+        else:
+            path.write_text(_text(path.suffix, found), encoding="utf-8")
+        say(f"wrote {path}")
+    print(
+        f"{case.question.id} of {printable(case.backend)}: {progress.first} turns → {progress.turns}"
+        f" ({found.verdict}); {_effort(progress)}"
+    )
+    if shrinker.ended_early is not None:
+        say(f"{shrinker.ended_early}; it may not be minimal. To continue, run the same command again")
+    if shrinker.stopping:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _check_outputs(outputs: list[Path], file: Path) -> None:
+    for path in outputs:
+        if path.suffix not in _SUFFIXES:
+            raise UsageError(f"--output {path}: expected a name that ends in {', '.join(_SUFFIXES)}")
+        if not path.parent.is_dir():
+            raise UsageError(f"--output {path}: there is no folder {path.parent}")
+        if path.resolve() == file.resolve():
+            raise UsageError(f"--output {path}: is the recording itself")
+        if path.suffix == ".sqlite3" and path.exists():
+            raise UsageError(f"--output {path}: exists already")
+
+
+def _refuse_without_calls(case: Case, calls: int) -> None:
+    if calls:
+        return
+    if case.settings.extractor is not None:
+        raise UsageError(
+            f"{case.backend} writes with {case.settings.extractor}, which is called for every conversation that is"
+            " tried; allow so many calls with --calls N"
+        )
+    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
+        raise UsageError(
+            f"{case.question.id}: {case.failure.words}: each try needs a reply of {case.model}; allow so many calls"
+            " with --calls N"
+        )
+
+
+class _Lines:
+    """Says now and then on standard error how far the search is."""
+
+    def __init__(self) -> None:
+        self._latest = 0.0
+
+    def show(self, progress: Progress) -> None:
+        if monotonic() - self._latest >= _SECONDS_BETWEEN_LINES:
+            self._latest = monotonic()
+            say(f"{progress.turns} of {progress.first} turns left; {_effort(progress)}")
+
+
+def _effort(progress: Progress) -> str:
+    known = f", {progress.known} known from before" if progress.known else ""
+    calls = f"{progress.calls} calls, ${progress.cost_usd:.4f}" if progress.calls else "no call"
+    return f"{progress.tried} tries{known}, {calls}"
+
+
+async def _shrink(
+    case: Case, calls: int, tries: int | None, fewer_hits: bool, anonymise: bool, shown: _Lines
+) -> tuple[Shrinker, Tried]:
+    shrinker = Shrinker(
+        case,
+        calls=calls,
+        tries=tries,
+        fewer_hits=fewer_hits,
+        report=shown.show,
+        warn=lambda sentence: say(f"warning: {sentence}"),
+    )
+    task = asyncio.current_task()
+    assert task is not None
+    try:
+        with two_step_interrupt(shrinker.stop, lambda: _cancel(task)):
+            await shrinker.run()
+            if anonymise and not await shrinker.replace_words(_redaction_of(case.conversation).of):
+                say("warning: with other names and numbers it does not fail so; those of the recording are in it")
+            return shrinker, await shrinker.replayed()
+    finally:
+        await shrinker.close()
+
+
+def _redaction_of(conversation: Conversation) -> Redaction:
+    redaction = Redaction()
+    for turn in conversation.turns:
+        redaction.learn(turn.text)
+        if turn.speaker:
+            redaction.learn(f"by {turn.speaker}")
+    for question in conversation.questions:
+        redaction.learn(question.text)
+    return redaction
+
+
+def _cancel(task: asyncio.Task[object]) -> None:
+    """End a task at once."""
+    task.cancel()
+
+
+def _shrunk(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
+    settings = asdict(shrinker.settings)
+    received = last.answer.received
+    needs_reply = case.needs_replies or case.model == EXTRACTIVE_MODEL
+    library = _LIBRARIES.get(case.backend)
+    lowered = shrinker.settings.top_k != case.settings.top_k
+    return ShrunkCase(
+        conversation=last.conversation,
+        question=last.question,
+        backend=case.backend,
+        model=case.model,
+        settings=memory_settings(settings, _SETTINGS),
+        libraries={library: _version(library)} if library else {},
+        turns_before=shrinker.progress.first,
+        verdict=shrinker.failure.words,
+        detail=last.attribution.detail,
+        of_memory=not case.needs_replies,
+        hits=last.answer.asked.hits,
+        stored=last.stored,
+        reply=received.reply.text if received is not None and needs_reply else None,
+        notes=[f"top-k was lowered from {case.settings.top_k} to {shrinker.settings.top_k}"] if lowered else [],
+    )
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
+def _text(suffix: str, found: ShrunkCase) -> str:
+    match suffix:
+        case ".json":
+            return as_test_conversation_text(found.conversation)
+        case ".md":
+            return issue_text(found)
+    return test_text(found)
+
+
+@contextmanager
+def _unseen(totals: Mapping[tuple[str, str], int]) -> Iterator[BatchProgress]:
+    yield BatchProgress(totals)
+
+
+async def _record(path: Path, found: ShrunkCase, settings: Settings) -> None:
+    """Record the conversation with its question. A model that costs is not called: its reply must be cached."""
+    settings = replace(settings, offline=settings.offline or found.model != EXTRACTIVE_MODEL)
+    work = Work([found.conversation])
+    made = start(settings, path, work, warn=lambda sentence: say(f"warning: {sentence}"))
+
+    quiet = Surroundings(lambda sentence: None, _unseen, lambda first, second, farewell: nullcontext())
+    await run_recorded(made, RunPlan(perceive=True), quiet)
+    turn = len(found.conversation.turns)
+    annotations_of(path, made.run_id, found.conversation.id).set_bookmark(
+        Bookmark(mark="fails", turn=turn, note=f"{found.question.text} {found.verdict}")
+    )
+    print(f"open it with: memreplay {printable(str(path))}", file=sys.stderr)

@@ -1,0 +1,168 @@
+"""A shrunk failure as documents: a text for an issue, and a test."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_backends.base import Hit, Snapshot
+from memreplay import __version__
+from memreplay.conversations.export import as_test_conversation
+from memreplay.conversations.models import Conversation, Question
+
+_UNSET: tuple[object, ...] = (None, (), [], False)
+_MOST_STORED = 40
+_LONGEST_LINE = 400
+
+
+@dataclass(frozen=True)
+class ShrunkCase:
+    """A conversation that makes a memory fail, as it was last played to it.
+
+    ``turns_before`` is the length of the conversation that it was shrunk from. ``settings`` are the memory's.
+    """
+
+    conversation: Conversation
+    question: Question
+    backend: str
+    model: str
+    settings: Mapping[str, Any]
+    libraries: Mapping[str, str]
+    turns_before: int
+    verdict: str
+    detail: str
+    of_memory: bool
+    hits: Sequence[Hit]
+    stored: Snapshot
+    reply: str | None
+    notes: Sequence[str] = ()
+
+
+def memory_settings(settings: Mapping[str, Any], chosen: Iterable[str]) -> dict[str, Any]:
+    """Return those of the chosen settings that are set."""
+    return {name: settings[name] for name in chosen if settings.get(name) not in _UNSET}
+
+
+def issue_text(case: ShrunkCase) -> str:
+    """Return Markdown to be pasted into an issue."""
+    question, lines = case.question, [f"# {case.backend}: {case.verdict}", ""]
+    lines += [
+        f"Asked **{_line(question.text)}**, after the conversation below.",
+        "",
+        f"- Expected: {_line(question.expected)}",
+        f"- Actual: {_line(case.reply) if case.reply is not None else 'the answer is not in what memory returns'}",
+        f"- Verdict: {case.verdict}. {_line(case.detail)}",
+        f"- Shrunk from {case.turns_before} turns to {len(case.conversation.turns)}.",
+        *(f"- {note}" for note in case.notes),
+        "",
+        "## Versions and settings",
+        "",
+        f"- memreplay {__version__}, Python {platform.python_version()}",
+        *(f"- {name} {version}" for name, version in case.libraries.items()),
+        f"- memory `{case.backend}`, read by `{case.model}`",
+        *(f"- {name.replace('_', '-')}: `{_plain(value)}`" for name, value in case.settings.items()),
+        "",
+        "## Conversation",
+        "",
+        *_conversation(case),
+        "## Stored",
+        "",
+        *_stored(case.stored),
+        "",
+        "## Retrieved",
+        "",
+        *(_hit(hit) for hit in case.hits),
+    ]
+    if not case.hits:
+        lines.append("Nothing.")
+    return "\n".join(lines) + "\n"
+
+
+def _conversation(case: ShrunkCase) -> Iterable[str]:
+    evidence = frozenset(case.question.evidence)
+    for session in case.conversation.sessions:
+        turns = [turn for turn in case.conversation.turns if turn.session == session.number]
+        if session.date is not None:
+            yield f"Session of {session.date:%Y-%m-%d %H:%M}"
+            yield ""
+        for turn in turns:
+            mark = " ← the answer" if turn.id in evidence else ""
+            yield f"- `{turn.id}` **{case.conversation.label_of(turn)}:** {_line(turn.text)}{mark}"
+        yield ""
+
+
+def _stored(stored: Snapshot) -> list[str]:
+    lines: list[str] = []
+    for places in stored.values.values():
+        lines += [f"- `{key}`: {_line(_plain(value))}" for key, value in places.items()]
+    for collections in stored.points.values():
+        for name, points in collections.items():
+            lines += [f"- `{name}`: {_line(_text_of(payload))}" for payload in points.values()]
+    left_out = len(lines) - _MOST_STORED
+    return (lines[:_MOST_STORED] + ([f"- and {left_out} more"] if left_out > 0 else [])) or ["Nothing."]
+
+
+def _text_of(payload: Mapping[str, Any]) -> str:
+    text = payload.get("content")
+    return text if isinstance(text, str) else _plain(payload)
+
+
+def _hit(hit: Hit) -> str:
+    return f"{hit.rank}. {_line(hit.text)}" + ("" if hit.in_prompt else " (cut by the token budget)")
+
+
+def _plain(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _line(text: str) -> str:
+    flat = " ".join(text.split())
+    short = flat if len(flat) <= _LONGEST_LINE else flat[: _LONGEST_LINE - 1] + "…"
+    return re.sub(r"([\\`*_<>\[\]|])", r"\\\1", short)
+
+
+def test_text(case: ShrunkCase) -> str:
+    """Return a pytest module that fails as long as the memory does; it needs memreplay and the memory's library."""
+    written = json.dumps(as_test_conversation(case.conversation), ensure_ascii=True, indent=2)
+    arguments = {"backend": case.backend, **({} if case.of_memory else {"model": case.model}), **case.settings}
+    given = "".join(f", {name}={value!r}" for name, value in arguments.items())
+    name = re.sub(r"\W+", "_", f"{case.backend}_{case.question.id}").strip("_").lower()
+    method = "recalls" if case.of_memory else "answers"
+    return _TEST.format(
+        verdict=" ".join(case.verdict.split()),
+        backend=case.backend,
+        turns=len(case.conversation.turns),
+        before=case.turns_before,
+        written=written.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'),
+        given=given,
+        name=name,
+        method=method,
+        question=case.question.id,
+    )
+
+
+_TEST = '''\
+"""{backend}: {verdict}. A conversation of {turns} turns, shrunk from {before} by memreplay."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+
+CONVERSATION = """
+{written}
+"""
+
+CASE = Path(tempfile.mkdtemp()) / (json.loads(CONVERSATION)["id"].replace("/", "-") + ".json")
+CASE.write_text(CONVERSATION, encoding="utf-8")
+
+
+@pytest.mark.memreplay(dataset=CASE{given})
+def test_{name}(memory):
+    assert memory.{method}({question!r})
+'''

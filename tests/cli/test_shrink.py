@@ -1,0 +1,113 @@
+"""``memreplay shrink``: a wrong answer becomes the smallest conversation that fails in the same way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memreplay
+from memreplay.conversations.models import exchanges_of
+from memreplay.conversations.registry import load
+from memreplay.debugger.shrink import with_turns
+from tests.cli.conftest import RunCli
+from tests.stubs.in_process import made_in
+
+LOSSY = ("--backend", "hybrid", "--ablate", "verbatim")
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wrong")
+    asked = ("--dataset", "multi-05", "--backend", "rag", "--top-k", 3)
+    made_in(folder, "--batch", "--dataset", "identity-02", *LOSSY, "--recording", folder / "lossy.sqlite3")
+    made_in(folder, "--batch", *asked, "--recording", folder / "few.sqlite3")
+    return folder
+
+
+def failures(run_cli: RunCli, *arguments: object) -> dict[tuple[str, str], str]:
+    ran = run_cli(*arguments, "--output", "-")
+    assert ran.code == 0, ran.err
+    rows: list[dict[str, Any]] = json.loads(ran.out)["questions"]
+    return {(row["backend"], row["question_id"]): row["failure"] for row in rows}
+
+
+def test_every_output_fails_at_the_same_stage(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("case.json", "case.md", "test_case.py", "case.sqlite3")]
+    outputs = [word for path in paths for word in ("--output", path)]
+    ran = run_cli("shrink", recording / "few.sqlite3", "--question", "multi-05-q2", "--backend", "rag", *outputs)
+    assert ran.code == 0, ran.err
+    assert "written but not retrieved" in ran.out and "no call" in ran.out
+    replayed = ("--dataset", paths[0], "--backend", "rag", "--top-k", 3, "--recording", tmp_path / "again.sqlite3")
+    assert failures(run_cli, "--batch", *replayed)["rag", "multi-05-q1"] == "not_retrieved"
+    assert failures(run_cli, "report", paths[3])["rag", "multi-05-q1"] == "not_retrieved"
+    text = paths[1].read_text(encoding="utf-8")
+    for part in ("# rag: written but not retrieved", "- top-k: `3`", "## Stored", "## Retrieved", "← the answer"):
+        assert part in text
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", paths[2]],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert tested.returncode == 1 and "not_retrieved" in tested.stdout, tested.stdout + tested.stderr
+
+
+def test_no_exchange_of_the_result_can_be_removed(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
+    case = tmp_path / "case.json"
+    ran = run_cli("shrink", recording / "few.sqlite3", "--question", "multi-05-q2", "--output", case)
+    assert ran.code == 0, ran.err
+    (smallest,) = load([str(case)])
+    (whole,) = load(["multi-05"])
+    assert len(smallest.turns) <= len(whole.turns) / 2
+    evidence = set(smallest.questions[0].evidence)
+    for number, exchange in enumerate(exchanges_of(smallest)):
+        if evidence.isdisjoint(exchange.turn_ids):
+            rest = {turn.id: turn.text for turn in smallest.turns if turn.id not in exchange.turn_ids}
+            path = tmp_path / f"{number}.sqlite3"
+            with memreplay.run(with_turns(smallest, rest), "rag", recording=path, top_k=3) as run:
+                assert {row.failure for row in run.questions if row.backend == "rag"} != {"not_retrieved"}
+
+
+def test_what_was_tried_is_not_tried_again(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
+    shrink = ("shrink", recording / "lossy.sqlite3", "--question", "identity-02-q1")
+    some = run_cli(*shrink, "--output", tmp_path / "a.json", "--tries", 3)
+    assert some.code == 0 and "may not be minimal" in some.err and "never written" in some.out
+    ran = run_cli(*shrink, "--output", tmp_path / "b.json")
+    again = run_cli(*shrink, "--output", tmp_path / "c.json")
+    assert ", 2 tries" not in ran.out and "; 2 tries, " in again.out and "known from before" in again.out
+    assert (tmp_path / "b.json").read_bytes() == (tmp_path / "c.json").read_bytes()
+
+
+def test_what_cannot_be_shrunk_is_refused(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
+    few, case = recording / "few.sqlite3", tmp_path / "case.json"
+    for arguments, says in {
+        ("--question", "multi-05-q1", "--output", case): "no memory",
+        ("--question", "nothing", "--output", case): "no question has this id",
+        ("--question", "multi-05-q2", "--output", tmp_path / "case.txt"): "expected a name that ends in",
+        ("--question", "multi-05-q2", "--output", few): "is the recording itself",
+        ("--question", "multi-05-q2", "--backend", "hybrid", "--output", case): "rag",
+    }.items():
+        ran = run_cli("shrink", few, *arguments)
+        assert ran.code == 2 and says in ran.err, ran
+    assert not case.exists()
+
+
+def test_names_and_numbers_are_replaced_where_it_still_fails(
+    run_cli: RunCli, recording: Path, tmp_path: Path
+) -> None:
+    case = tmp_path / "case.json"
+    ran = run_cli(
+        *("shrink", recording / "lossy.sqlite3", "--question", "identity-02-q1", "--output", case, "--anonymise")
+    )
+    assert ran.code == 0 and "does not fail so" not in ran.err, ran.err
+    replayed = ("--dataset", case, *LOSSY, "--recording", tmp_path / "again.sqlite3")
+    assert failures(run_cli, "--batch", *replayed)["hybrid", "identity-02-q1"] == "not_written"
+    (whole,), (smallest,) = load(["identity-02"]), load([str(case)])
+    words = {word for turn in whole.turns for word in turn.text.split()}
+    assert {word for turn in smallest.turns for word in turn.text.split()} - words

@@ -1,0 +1,84 @@
+"""``memreplay sweep``: settings of a memory against answers in the prompt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memreplay.debugger.sweep import Found, is_for_choosing, swept
+from tests.cli.conftest import RunCli
+from tests.stubs.in_process import made_in
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("swept")
+    asked = ("--dataset", "multi-05", "--backend", "rag", "--top-k", 3)
+    made_in(folder, "--batch", *asked, "--recording", folder / "r.sqlite3")
+    return folder / "r.sqlite3"
+
+
+def rows_of(path: Path) -> dict[str, dict[str, Any]]:
+    (only,) = json.loads(path.read_text(encoding="utf-8"))
+    return {row["setting"]: row for row in only["rows"]}
+
+
+def test_a_setting_of_the_run_gives_what_the_run_gave(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
+    questions = json.loads(run_cli("report", recording, "--output", "-").out)["questions"]
+    recorded = [row["answer_in_prompt"] for row in questions if row["backend"] == "rag"]
+    ran = run_cli("sweep", recording, "--over", "top-k=1,3,10", "--output", tmp_path / "s.json")
+    assert ran.code == 0, ran.err
+    rows = rows_of(tmp_path / "s.json")
+    assert list(rows) == ["top-k=1", "top-k=3", "top-k=10"]
+    assert rows["top-k=3"]["held"] == sum(bool(held) for held in recorded)
+    assert rows["top-k=1"]["tokens"] < rows["top-k=10"]["tokens"]
+    assert "no different beyond chance" in ran.out
+
+
+def test_memory_is_filled_once_for_settings_of_reading(run_cli: RunCli) -> None:
+    over = ("--over", "ablate=none,verbatim", "--over", "top-k=3,5", "--over", "context-tokens=200,400")
+    ran = run_cli("sweep", "--dataset", "multi-05", "--backend", "hybrid", "--backend", "rag", *over, "--estimate")
+    assert ran.code == 0, ran.err
+    assert "hybrid: 8 settings, filled 2 times" in ran.out and "rag: 4 settings, filled 1 times" in ran.out
+
+
+def test_what_cannot_be_swept_is_refused(run_cli: RunCli, recording: Path) -> None:
+    for arguments, says in {
+        ("--over", "colour=red"): "expected NAME=a,b,c",
+        ("--over", "top-k="): "expected NAME=a,b,c",
+        ("--over", "top-k=x"): "top_k",
+        ("--over", "top-k=1", "--backend", "hybrid"): "is not in the run",
+        ("--over", "top-k=1", "--ablate", "verbatim"): "the recording has its own",
+    }.items():
+        ran = run_cli("sweep", recording, *arguments)
+        assert ran.code == 2 and says in ran.err, ran
+
+
+def found(holds: list[bool], tokens: int) -> list[Found]:
+    return [Found(f"q{number}", held, tokens, 0.0) for number, held in enumerate(holds)]
+
+
+def test_the_front_and_the_cheapest_mending_setting() -> None:
+    settings = {
+        "few": found([True, False, False, False], 10),
+        "dear": found([True, True, False, False], 90),
+        "more": found([True, True, False, False], 30),
+        "most": found([True, True, True, False], 80),
+    }
+    result = swept("rag", settings)
+    assert [row.setting for row in result.rows if row.on_front] == ["few", "more", "most"]
+    assert result.mended_by == {"q1": "more", "q2": "most", "q3": None}
+    assert result.chosen == "most" and not any(row.is_told_from_chance for row in result.rows)
+
+
+def test_a_split_chooses_by_one_half_and_reports_the_other() -> None:
+    choosing = [is_for_choosing(f"q{number}") for number in range(60)]
+    settings = {"a": found([not each for each in choosing], 10), "b": found(choosing, 10)}
+    result = swept("rag", settings, split=True)
+    assert result.chosen == "b"
+    by_name = {row.setting: row for row in result.rows}
+    assert by_name["b"].held == 0 and by_name["a"].held == by_name["a"].questions == choosing.count(False)
+    assert by_name["b"].is_told_from_chance

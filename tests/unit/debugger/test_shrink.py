@@ -1,0 +1,109 @@
+"""Delta debugging of conversations, with a test in the place of a memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memreplay.conversations.models import Conversation, Question, Session, Turn, exchanges_of
+from memreplay.debugger.shrink import Shrinking, StopShrinking, minimal, with_turns
+
+
+@given(st.integers(1, 40).flatmap(lambda size: st.tuples(st.just(size), st.sets(st.integers(0, size - 1)))))
+def test_parts_that_are_all_needed_are_left_and_no_others(drawn: tuple[int, set[int]]) -> None:
+    size, needed = drawn
+
+    async def fails(parts: Sequence[int]) -> bool:
+        return needed <= set(parts)
+
+    assert asyncio.run(minimal(range(size), fails)) == sorted(needed)
+
+
+@given(st.lists(st.sets(st.integers(0, 11), min_size=1), min_size=1, max_size=4))
+def test_none_of_the_parts_can_be_left_out_alone(ways: list[set[int]]) -> None:
+    async def fails(parts: Sequence[int]) -> bool:
+        return any(way <= set(parts) for way in ways)
+
+    kept = asyncio.run(minimal(range(12), fails))
+    assert any(way <= set(kept) for way in ways)
+    assert not any(any(way <= set(kept) - {part} for way in ways) for part in kept)
+
+
+def conversation(sessions: int = 10, exchanges: int = 4) -> Conversation:
+    turns: list[Turn] = []
+    for session in range(1, sessions + 1):
+        for exchange in range(1, exchanges + 1):
+            said = {
+                "user": f"Say {session} and {exchange}. The weather is fine today.",
+                "assistant": "I see. Go on.",
+            }
+            for role in ("user", "assistant"):
+                number = len(turns) + 1
+                turns.append(
+                    Turn(id=f"t{number}", number=number, session=session, role=role, speaker=None, text=said[role])
+                )
+    turns[10] = turns[10].model_copy(update={"text": "It rains. My cat is Luna. It is late."})
+    question = Question(
+        id="q", kind="recall", type="recall", text="Who is the cat?", expected="Luna", evidence=("t11",)
+    )
+    numbered = tuple(Session(number=number, id=str(number)) for number in range(1, sessions + 1))
+    return Conversation(id="c", dataset="c", sessions=numbered, turns=tuple(turns), questions=(question,))
+
+
+async def fails_by_two_others(candidate: Conversation) -> bool:
+    """Fail where a turn says 9, and there are four exchanges."""
+    says = any("Say 9" in turn.text for turn in candidate.turns)
+    return says and len(exchanges_of(candidate)) >= 4
+
+
+def shrunk(whole: Conversation) -> Conversation:
+    shrinking = Shrinking(whole, fails_by_two_others)
+    asyncio.run(shrinking.run())
+    return shrinking.best
+
+
+def test_the_evidence_stays_with_its_id_and_the_sentence_that_has_the_answer() -> None:
+    best = shrunk(conversation())
+    assert best.turns_by_id["t11"].text == "My cat is Luna."
+    assert [turn.number for turn in best.turns] == list(range(1, len(best.turns) + 1))
+    assert {session.number for session in best.sessions} == {turn.session for turn in best.turns}
+
+
+def test_no_exchange_of_the_result_can_be_removed() -> None:
+    best = shrunk(conversation())
+    assert len(best.turns) <= 5 and asyncio.run(fails_by_two_others(best))
+    for exchange in exchanges_of(best):
+        kept = {turn.id: turn.text for turn in best.turns if turn.id not in exchange.turn_ids}
+        if "t11" in kept:
+            assert not asyncio.run(fails_by_two_others(with_turns(best, kept)))
+
+
+def test_words_go_that_nothing_needs() -> None:
+    said = sorted(turn.text for turn in shrunk(conversation()).turns)
+    assert "Say 9" in said and "My cat is Luna." in said
+    assert all(len(text.split()) <= 2 for text in said if "Luna" not in text)
+
+
+def test_the_same_conversation_shrinks_to_the_same_one() -> None:
+    assert shrunk(conversation()) == shrunk(conversation())
+
+
+def test_a_search_that_is_stopped_leaves_the_smallest_conversation_so_far() -> None:
+    tries = 0
+
+    async def fails(candidate: Conversation) -> bool:
+        nonlocal tries
+        tries += 1
+        if tries > 8:
+            raise StopShrinking("enough")
+        return await fails_by_two_others(candidate)
+
+    shrinking = Shrinking(conversation(), fails)
+    try:
+        asyncio.run(shrinking.run())
+    except StopShrinking as stop:
+        assert str(stop) == "enough"
+    assert len(shrinking.best.turns) < 80 and asyncio.run(fails_by_two_others(shrinking.best))
