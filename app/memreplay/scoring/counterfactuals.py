@@ -33,7 +33,7 @@ CURES: Final[tuple[Cure, ...]] = get_args(Cure)
 
 CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "confirmed": "a change that mends only the blamed stage repairs the answer",
-    "refuted": "the prompt had none of the evidence's own words, and adding them repairs the answer: memory lost it",
+    "refuted": "the prompt had none of the evidence's words, and adding them repairs the answer: memory lost it",
     "compound": "only a change that mends more than the blamed stage repairs the answer",
     "reader_limit": "not even the evidence alone gets a right answer from this model",
     "noise": "the same prompt, asked again, gets a right answer",
@@ -86,7 +86,7 @@ def cure_of(
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
     model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
-    gave the same answer, independently of this one. ``shows_evidence``: the prompt had the words of an evidence turn.
+    gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence.
 
     A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
     which the prompt lacked. It is refuted where the prompt had none of them, and they alone repair the answer.

@@ -123,7 +123,7 @@ def shows_evidence(evidence: Iterable[str], hits: Iterable[ShownHit]) -> bool:
 
 
 def _corrected(row: QuestionRow) -> dict[str, object]:
-    """Return the verdict on an answer whose verdict was refuted: what was made of the evidence leaves the answer out.
+    """Return the true verdict after a refuted one: what was made of the evidence leaves the answer out.
 
     Where nothing in the prompt was made of it, it is not known which stage lost it, and the label stays.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -82,7 +82,7 @@ def test_a_misreading_is_refuted_where_the_evidence_that_the_prompt_lacked_repai
 
 
 def test_a_refuted_verdict_is_corrected_and_says_so() -> None:
-    distilled = shown().__class__("h", "s", 1, None, (), ("t1",), True, 3)
+    distilled = HitRow("h", "s", 1, None, turns=(), sources=("t1",), in_prompt=True, tokens=3)
     wrong = row(1, "wrong", failure="misread", evidence=("t1",), hits=(distilled,), failure_detail="It was there.")
     key = (wrong.conversation, wrong.backend, wrong.model, wrong.question_id, wrong.repeat)
     (corrected,) = with_cures([wrong], {key: asked({"unchanged": False, "evidence_added": True})})
