@@ -10,7 +10,7 @@ and are also said of other things: a text that comes from another turn counts wh
 question is about.
 
 An answer that is a time is held by a text about the question that says that time, in any form that is precise
-enough (:mod:`memreplay.scoring.times`). A text that says another date, number or name than the turn that it was
+enough (:mod:`memreplay.grading.times`). A text that says another date, number or name than the turn that it was
 made from holds nothing of that turn.
 """
 
@@ -28,9 +28,9 @@ from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import Token, content_of, folded, same_token, stem_keys, tokens_of
+from memreplay.grading.times import Time, says_all_of, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted
 from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, IRREGULAR_PASTS, MONTH_NAMES
-from memreplay.scoring.times import Time, says_all_of, times_in
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -44,10 +44,6 @@ _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 
 
-_ASKS_WHEN = re.compile(
-    r"\b(?:when|cuando|(?:what|which) (?:\w+ )?(?:date|day|month|year|time)"
-    r"|(?:que|cual) (?:\w+ )?(?:fecha|dia|mes|ano))\b"
-)
 _LENGTHS = frozenset(["day", "week", "fortnight", "month", "year", "decade"])
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
@@ -138,9 +134,7 @@ class Answerable:
     @cached_property
     def times(self) -> Sequence[Time]:
         """Return the times that the answer is; none where it is, or may be, something else."""
-        content = [token for _, token in content_of(tokens_of(self.question.expected))]
-        is_a_time = _ASKS_WHEN.search(folded(self.question.text)) is not None or all(map(_is_figure, content))
-        return times_in(self.question.expected) if is_a_time else ()
+        return times_asked_for(self.question.text, self.question.expected)
 
     def other_times(self, pieces: Iterable[Piece]) -> Sequence[Time]:
         """Return what texts say about the question in place of the times that are its answer."""
@@ -157,15 +151,6 @@ class Answerable:
         linked = [piece.text for piece in pieces if self._is_linked(piece)]
         unknown = [line for piece in pieces if not piece.names_sources for line in piece.text.splitlines()]
         return any(says_all_of(self.times, text) and self._is_about(text) for text in (*linked, *unknown))
-
-    def _contradicts(self, text: str) -> bool:
-        """Return whether a text says another date or time of day than the expected answer, and not that one too."""
-        said, wanted = times_in(text), times_in(self.question.expected)
-        if said and wanted and not any(time.agrees_with(one) for time in said for one in wanted):
-            return True
-        clocks = [token for token in tokens_of(self.question.expected) if token.kind == "time"]
-        others = [token for token in tokens_of(text) if token.kind == "time"] if clocks else []
-        return bool(others) and not any(same_token(clock, other) for clock in clocks for other in others)
 
     def _says_otherwise(self, turn: str, text: str) -> bool:
         """Return whether a text made from a turn says another time, number or name than what it was made from.
@@ -277,8 +262,8 @@ class Answerable:
         others = [piece for piece in pieces if not self._is_linked(piece)]
         for wanted in alternatives:
             if wanted != (self.question.expected,):
-                linked = [text for text in linked if not self._contradicts(text)]
-                others = [piece for piece in others if not self._contradicts(piece.text)]
+                linked = [text for text in linked if not says_another_time(self.question.expected, text)]
+                others = [piece for piece in others if not says_another_time(self.question.expected, piece.text)]
             texts = chain(linked, self._relevant_texts(others, wanted))
             if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
                 return True

@@ -11,10 +11,10 @@ from memreplay.conversations.models import Question, Turn
 from memreplay.conversations.registry import load
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading.read import content_of, tokens_of
+from memreplay.grading.times import times_in
 from memreplay.grading.vocabulary import FORMS_A_QUESTION
 from memreplay.scoring.evidence_trail import Stages, trail_of
 from memreplay.scoring.holding import Answerable, Piece
-from memreplay.scoring.times import times_in
 from tests.unit.scoring.planted import question
 from tests.unit.scoring.test_holding import OF
 from tests.unit.scoring.test_holding import stored as stored_of_turn_one

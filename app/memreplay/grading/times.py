@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from dateutil.relativedelta import relativedelta, weekday
 
-from memreplay.grading.read import Date, Token, folded, tokens_of
+from memreplay.grading.read import Date, Token, content_of, folded, same_token, tokens_of
 from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, NO_MONTH_ALONE, SMALL
 
 
@@ -214,3 +214,25 @@ def says_all_of(wanted: Sequence[Time], text: str, said_on: date | None = None) 
     """Return whether a text says all wanted times."""
     said = times_in(text, said_on)
     return all(any(time.answers(one) for time in said) for one in wanted)
+
+
+_ASKS_WHEN: Final = re.compile(
+    r"\b(?:when|cuando|(?:what|which) (?:\w+ )?(?:date|day|month|year|time)"
+    r"|(?:que|cual) (?:\w+ )?(?:fecha|dia|mes|ano))\b"
+)
+
+
+def times_asked_for(question: str, expected: str) -> Sequence[Time]:
+    """Return the times that an expected answer is; none where it is, or may be, something else."""
+    content = [token for _, token in content_of(tokens_of(expected))]
+    is_plain = all(token.kind in ("number", "time", "date") for token in content)
+    return times_in(expected) if is_plain or _ASKS_WHEN.search(folded(question)) else ()
+
+
+def says_another_time(expected: str, text: str) -> bool:
+    """Return whether a text says another date or time of day than an expected answer, and not that one too."""
+    wanted, said = times_in(expected), times_in(text)
+    if said and wanted and not any(time.agrees_with(one) for time in said for one in wanted):
+        return True
+    clocks, others = ([token for token in tokens_of(one) if token.kind == "time"] for one in (expected, text))
+    return bool(clocks and others) and not any(same_token(one, other) for one in clocks for other in others)
