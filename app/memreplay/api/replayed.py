@@ -154,7 +154,7 @@ class ReplayedMemory:
 
     def _recalled(self, question: Question, asked: QuestionAsked) -> Recalled:
         turns = self.conversation.turns_by_id
-        answerable = Answerable(question, turns)
+        answerable = Answerable(question, turns, self.conversation.days_by_session)
         events = (event for event in self._events if not isinstance(event, QuestionAsked | ReplyReceived))
         stages = Stages(asked, StoredMemory(events), turns)
         stage, detail = self._lost(answerable, stages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from datetime import date as Day
 from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Literal
@@ -152,6 +153,11 @@ class Conversation(Frozen):
     @cached_property
     def turns_by_id(self) -> dict[str, Turn]:
         return {turn.id: turn for turn in self.turns}
+
+    @cached_property
+    def days_by_session(self) -> dict[int, Day]:
+        """Return the date of each session that has one."""
+        return {session.number: session.date.date() for session in self.sessions if session.date is not None}
 
     def date_of(self, turn: Turn) -> datetime | None:
         """Return the date of the turn's session."""

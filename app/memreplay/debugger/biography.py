@@ -215,7 +215,7 @@ def biographies(
 
 def answerable_from(conversation: Conversation, memory: StoredMemory, question: Question) -> int | None:
     """Return the first position at which what is stored holds the answer of a question; None for never."""
-    answerable = Answerable(question, conversation.turns_by_id)
+    answerable = Answerable(question, conversation.turns_by_id, conversation.days_by_session)
     evidence = frozenset(question.evidence)
     parts = [
         item
@@ -238,7 +238,7 @@ def answerable_from(conversation: Conversation, memory: StoredMemory, question: 
 def _stored(conversation: Conversation, memory: StoredMemory, turn: Turn) -> list[StoredItem]:
     """Return what was stored of a turn: the items that come from it, and those that hold its part of an answer."""
     asked = [
-        Answerable(question, conversation.turns_by_id)
+        Answerable(question, conversation.turns_by_id, conversation.days_by_session)
         for question in conversation.questions
         if turn.id in question.evidence and question.evidence_role == "supports"
     ]
@@ -278,7 +278,11 @@ def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]
     for answer in timeline.answers():
         question = questions.get(answer.asked.question_id)
         if answer.asked.backend == backend and question is not None and turn.id in question.evidence:
-            yield _about(answer, turn.id, Answerable(question, timeline.conversation.turns_by_id))
+            yield _about(
+                answer,
+                turn.id,
+                Answerable(question, timeline.conversation.turns_by_id, timeline.conversation.days_by_session),
+            )
 
 
 def _about(answer: Answer, turn_id: str, answerable: Answerable) -> AskedAbout:

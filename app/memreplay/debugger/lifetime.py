@@ -88,7 +88,9 @@ def heard_at(question: Question, timeline: Timeline) -> int:
 def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -> bool:
     """Return whether what a memory stores after a turn holds the answer, from the recording alone."""
     memory = StoredMemory(timeline.kept_until(backend, turn))
-    return Answerable(question, timeline.conversation.turns_by_id).held_by(memory.stored)
+    return Answerable(question, timeline.conversation.turns_by_id, timeline.conversation.days_by_session).held_by(
+        memory.stored
+    )
 
 
 def has_written(timeline: Timeline, backend: str) -> bool:
@@ -106,4 +108,6 @@ def given_holds(timeline: Timeline, question: Question, recall: Recall) -> bool:
     ]
     if recall.context and not any(piece.text for piece in pieces):
         pieces.append(Piece(recall.context))
-    return Answerable(question, timeline.conversation.turns_by_id).held_by(pieces)
+    return Answerable(question, timeline.conversation.turns_by_id, timeline.conversation.days_by_session).held_by(
+        pieces
+    )

@@ -169,7 +169,7 @@ class Case:
 
     @cached_property
     def answerable(self) -> Answerable:
-        return Answerable(self.question, self.conversation.turns_by_id)
+        return Answerable(self.question, self.conversation.turns_by_id, self.conversation.days_by_session)
 
     def bears_evidence(self, unit: Unit) -> bool:
         """Return whether a unit comes from an evidence turn, or holds the answer in other words."""

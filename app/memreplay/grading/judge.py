@@ -21,6 +21,7 @@ from memreplay.grading.read import (
     with_asked_unit,
     without_reasoning,
 )
+from memreplay.grading.times import says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import Rejection, asserted, expected_polarity, is_form_of, polarity_of
 from memreplay.text import normalised, occurs_in
 
@@ -208,7 +209,18 @@ def _decision(
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
     if not given and rejected is None and (rest := _without_what_is_asked(question)):
         given, rejected = asserted(rest, answer, question.text)
-    by_entities = bool(entities) and all(ok for ok, _ in entities)
+    if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
+        said_when = times_in(answer)
+        given = bool(said_when) and all(
+            not time.is_of_any_year
+            and all(time.answers(one) for one in wanted_times)
+            and asserted(time.words, answer, question.text)[0]
+            for time in said_when
+        )
+    # Entities leave out what the answer also says: "February" is no answer in another year.
+    by_entities = (
+        bool(entities) and all(ok for ok, _ in entities) and not says_another_time(question.expected, answer)
+    )
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
     if wanted and said == wanted and (says_only or not has_more):
         given = True

@@ -100,7 +100,8 @@ class Attributor:
         them.
         """
         if self._latest is None or self._latest.question is not question:
-            self._latest = Answerable(question, self._history.conversation.turns_by_id)
+            conversation = self._history.conversation
+            self._latest = Answerable(question, conversation.turns_by_id, conversation.days_by_session)
         return self._latest
 
     def attribute(self, answer: Answer) -> Attribution | None:

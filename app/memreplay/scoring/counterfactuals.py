@@ -28,16 +28,22 @@ MEANINGS: Final[Mapping[Intervention, str]] = {
     "closed_book": "without any memory",
 }
 
-Cure = Literal["confirmed", "compound", "reader_limit", "noise", "key_in_doubt"]
+Cure = Literal["confirmed", "refuted", "compound", "reader_limit", "noise", "key_in_doubt"]
 CURES: Final[tuple[Cure, ...]] = get_args(Cure)
 
 CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "confirmed": "a change that mends only the blamed stage repairs the answer",
+    "refuted": "the prompt had none of the evidence's words, and adding them repairs the answer: memory lost it",
     "compound": "only a change that mends more than the blamed stage repairs the answer",
     "reader_limit": "not even the evidence alone gets a right answer from this model",
     "noise": "the same prompt, asked again, gets a right answer",
     "key_in_doubt": "nothing repairs it, and others who did not read the same words agree on another answer",
 }
+
+_WITH_EVIDENCE: Final[frozenset[Intervention]] = frozenset({"evidence_first", "evidence_last", "evidence_only"})
+"""Changes of reading that also bring what was missing of the evidence, and so mend its writing too."""
+_ADDING: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
+"""Changes that are only asked where words of the evidence were missing."""
 
 _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
     "unchanged",
@@ -69,13 +75,21 @@ class Counterfactual(Frozen):
 
 
 def cure_of(
-    label: Label | None, asked: Sequence[Counterfactual], *, abstain: bool, others_agree: bool
+    label: Label | None,
+    asked: Sequence[Counterfactual],
+    *,
+    abstain: bool,
+    others_agree: bool,
+    shows_evidence: bool = True,
 ) -> Cure | None:
     """Return what the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
     model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
-    gave the same answer, independently of this one.
+    gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence.
+
+    A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
+    which the prompt lacked. It is refuted where the prompt had none of them, and they alone repair the answer.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:
@@ -84,8 +98,13 @@ def cure_of(
         return "noise"
     alone: Intervention = "closed_book" if abstain else "evidence_only"
     repairs = {name for name, right in repaired.items() if right and (abstain or name != "closed_book")}
-    if label is not None and repairs & VERDICTS[label].repaired_by:
+    predicted = VERDICTS[label].repaired_by if label is not None else frozenset()
+    if label in ("misread", "abstained") and not _ADDING.isdisjoint(repaired):
+        predicted -= _WITH_EVIDENCE
+    if repairs & predicted:
         return "confirmed"
+    if label in ("misread", "abstained") and not shows_evidence and repairs & _ADDING:
+        return "refuted"
     if repairs:
         return "compound"
     if repaired.get(alone) is None:
@@ -129,13 +148,16 @@ class Ceiling(Frozen):
     undetermined: int
 
 
-Step = Literal["right", "noise", "memory", "reading", "compound", "reader_limit", "key_in_doubt", "undetermined"]
+Step = Literal[
+    "right", "noise", "memory", "reading", "refuted", "compound", "reader_limit", "key_in_doubt", "undetermined"
+]
 
 STEP_MEANINGS: Final[Mapping[Step, str]] = {
     "right": "right today",
     "noise": "right when asked again",
     "memory": "lost by memory; repaired by bringing it into the prompt",
     "reading": "in the prompt; repaired by presenting it otherwise",
+    "refuted": "said to be in the prompt; repaired by bringing the evidence's own words",
     "compound": "repaired only by mending more than one stage",
     "reader_limit": "beyond this model, even from the evidence alone",
     "key_in_doubt": "the published answer is in doubt",

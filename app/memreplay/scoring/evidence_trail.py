@@ -185,8 +185,12 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         )
     if stages.memory.is_empty:
         return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
-    if any(turn in item.turns for item in stages.memory.items):
-        return lost("distilled_away", f"What was stored of turn {turn} leaves the answer out.")
+    stored = [item.piece for item in stages.memory.items if turn in item.turns]
+    if other := answerable.other_times(stored):
+        return lost("distilled_away", f"What was stored of turn {turn} says another date ({other[0].words}).")
+    if stored:
+        left_out = "when" if answerable.times else "the answer"
+        return lost("distilled_away", f"What was stored of turn {turn} leaves {left_out} out.")
     return lost(
         "distilled_away", f"Memory heard turn {turn}; nothing stored names that turn or holds what it says of this."
     )

@@ -8,12 +8,18 @@ Some answers say nothing by themselves ("yes", "2"): they occur in texts that ha
 For these only texts that come from the evidence turns count. Others are short ("Luna", "£450", "Hotel Miramar")
 and are also said of other things: a text that comes from another turn counts where it says them of what the
 question is about.
+
+An answer that is a time is held by a text about the question that says that time, in any form that is precise
+enough (:mod:`memreplay.grading.times`). A text that says another date, number or name than the turn that it was
+made from holds nothing of that turn.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -21,9 +27,10 @@ from typing import NamedTuple
 from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, has_the_letters_of, may_say_a_part_of
-from memreplay.grading.read import Token, content_of, same_token, stem_keys, tokens_of
+from memreplay.grading.read import Token, content_of, folded, same_token, stem_keys, tokens_of
+from memreplay.grading.times import Time, says_all_of, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted
-from memreplay.grading.vocabulary import FORMS_A_QUESTION, IRREGULAR_PASTS
+from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, IRREGULAR_PASTS, MONTH_NAMES
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -36,6 +43,11 @@ _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 
+
+_LENGTHS = frozenset(["day", "week", "fortnight", "month", "year", "decade"])
+_NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
+"""A word with a capital letter that begins no sentence."""
+_CALENDAR = frozenset((*MONTH_NAMES, *DAY_NAMES))
 
 _Word = str | tuple[int, str]
 """A word as written, or a stem of it with its language."""
@@ -74,6 +86,8 @@ class Answerable:
 
     question: Question
     turns: Mapping[str, Turn]
+    days: Mapping[int, date] = field(default_factory=dict)
+    """The date of each session that has one, by number."""
     evidence: tuple[str, ...] = field(init=False)
     _contributions: dict[str, _Contribution] = field(init=False, default_factory=dict, repr=False, compare=False)
     _contained: dict[tuple[str, str], bool] = field(init=False, default_factory=dict, repr=False, compare=False)
@@ -92,6 +106,7 @@ class Answerable:
         # Words are found sooner than an answer, and most texts that hold it have them.
         return (
             all(self.is_verbatim(turn, pieces) for turn in self.evidence)
+            or self._say_when(pieces)
             or self._contain(self._answers(), pieces)
             or all(self.part_held_by(turn, pieces) for turn in self.evidence)
         )
@@ -110,8 +125,60 @@ class Answerable:
             return self._contain([says.answers], pieces)
         if says.words:
             return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
+        if self.times and turn in self.turns and self.turns[turn].session in self.days:
+            return self._say_when(pieces)
         linked = [piece.text for piece in pieces if turn in piece.turns]
+        linked = [text for text in linked if not self._says_otherwise(turn, text)]
         return any(_say_all(about, linked) for about in says.about)
+
+    @cached_property
+    def times(self) -> Sequence[Time]:
+        """Return the times that the answer is; none where it is, or may be, something else."""
+        return times_asked_for(self.question.text, self.question.expected)
+
+    def other_times(self, pieces: Iterable[Piece]) -> Sequence[Time]:
+        """Return what texts say about the question in place of the times that are its answer."""
+        about = [piece.text for piece in pieces if self._is_about(piece.text)] if self.times else []
+        said = [time for text in about for time in times_in(text)]
+        return [] if any(time.agrees_with(one) for time in said for one in self.times) else said
+
+    def _say_when(self, pieces: Sequence[Piece]) -> bool:
+        """Return whether one of the texts that come from the evidence, or from no known turn, says the time of what
+        is asked.
+        """
+        if not self.times:
+            return False
+        linked = [piece.text for piece in pieces if self._is_linked(piece)]
+        unknown = [line for piece in pieces if not piece.names_sources for line in piece.text.splitlines()]
+        return any(says_all_of(self.times, text) and self._is_about(text) for text in (*linked, *unknown))
+
+    def _says_otherwise(self, turn: str, text: str) -> bool:
+        """Return whether a text made from a turn says another time, number or name than what it was made from.
+
+        A length of time is computed from when the turn was said: without that, the text says too little.
+        """
+        said = self.turns.get(turn)
+        if said is None:
+            return False
+        day = self.days.get(said.session)
+        known = " ".join([said.text, self.question.text, self.question.expected])
+        times = [*times_in(known, day), *([Time(day, day, "")] if day is not None else [])]
+        given = times_in(text)
+        agree = any(time.agrees_with(one) for time in given for one in times)
+        if given and times and not agree:
+            return True
+        figures = [token for token in tokens_of(known) if token.kind in ("number", "time")]
+        others = [token for token in tokens_of(text) if token.kind in ("number", "time")]
+        if not given and others and not any(same_token(one, other) for one in others for other in figures):
+            return True
+        if not given and day is not None and self._is_a_length_of_time and not figures:
+            return True
+        words = {token.text for token in tokens_of(" ".join((known, *chain(*self._speakers))))}
+        return any(folded(name) not in words for name in _NAME.findall(text) if folded(name) not in _CALENDAR)
+
+    @cached_property
+    def _is_a_length_of_time(self) -> bool:
+        return any(token.extra in _LENGTHS for token in tokens_of(self.question.expected))
 
     def _contribution_of(self, turn: str) -> _Contribution:
         if turn not in self._contributions:
@@ -194,6 +261,9 @@ class Answerable:
         linked = [piece.text for piece in pieces if self._is_linked(piece)]
         others = [piece for piece in pieces if not self._is_linked(piece)]
         for wanted in alternatives:
+            if wanted != (self.question.expected,):
+                linked = [text for text in linked if not says_another_time(self.question.expected, text)]
+                others = [piece for piece in others if not says_another_time(self.question.expected, piece.text)]
             texts = chain(linked, self._relevant_texts(others, wanted))
             if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
                 return True

@@ -110,8 +110,29 @@ def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], answers: Given
         return row
     ordered = tuple(sorted(asked, key=lambda each: INTERVENTIONS.index(each.intervention)))
     others_agree = answers.others_agree(_given(row), ordered, abstain=row.abstain)
-    cure = cure_of(row.failure, ordered, abstain=row.abstain, others_agree=others_agree)
-    return row.model_copy(update={"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)})
+    shown = shows_evidence(row.evidence, row.hits) or bool(row.evidence_in_prompt)
+    cure = cure_of(row.failure, ordered, abstain=row.abstain, others_agree=others_agree, shows_evidence=shown)
+    corrected = _corrected(row) if cure == "refuted" else {}
+    found = {"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)}
+    return row.model_copy(update=found | corrected)
+
+
+def shows_evidence(evidence: Iterable[str], hits: Iterable[ShownHit]) -> bool:
+    """Return whether a prompt has the words of an evidence turn."""
+    return not {turn for hit in hits if hit.in_prompt for turn in hit.turns}.isdisjoint(evidence)
+
+
+def _corrected(row: QuestionRow) -> dict[str, object]:
+    """Return the true verdict after a refuted one: what was made of the evidence leaves the answer out.
+
+    Where nothing in the prompt was made of it, it is not known which stage lost it, and the label stays.
+    """
+    said = f"{row.failure_detail or ''} Refuted: with the words of the evidence the model is right.".strip()
+    made = {turn for hit in row.hits if hit.in_prompt for turn in hit.sources}
+    if made.isdisjoint(row.evidence):
+        return {"failure_detail": said}
+    was = f"{said} Corrected from {row.failure}: what memory made of the evidence leaves the answer out."
+    return {"failure": "not_written", "failure_loss": "distilled_away", "failure_detail": was}
 
 
 class GivenAnswers:
@@ -227,19 +248,21 @@ def _counted_cures(rows: Rows) -> dict[Cure, int]:
 
 def _perfect_retrieval(graded: Rows) -> Ceiling | None:
     """Return the accuracy if everything that memory lost had been in the prompt; what was misread stays wrong."""
-    lost = [row for row in graded if row.outcome in _WRONG and _fault_of(row) == "memory"]
+    lost = [
+        row for row in graded if row.outcome in _WRONG and (_fault_of(row) == "memory" or row.cure == "refuted")
+    ]
     added = [_repaired(row).get("evidence_added") for row in lost]
     return _ceiling(graded, added.count(True), added.count(None))
 
 
 def _perfect_reader(graded: Rows) -> Ceiling | None:
     """Return the accuracy if every answer in the prompt had been read, and nothing else."""
-    right = [row for row in graded if row.outcome in _WRONG and (row.answer_in_prompt or _is_misled(row))]
+    right = [row for row in graded if row.outcome in _WRONG and _was_readable(row)]
     return _ceiling(graded, len(right), 0)
 
 
-def _is_misled(row: QuestionRow) -> bool:
-    return _fault_of(row) == "reader"
+def _was_readable(row: QuestionRow) -> bool:
+    return row.cure != "refuted" and (bool(row.answer_in_prompt) or _fault_of(row) == "reader")
 
 
 def _fault_of(row: QuestionRow) -> Fault | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -66,6 +66,32 @@ def test_of_what_was_never_said_the_model_alone_is_the_limit() -> None:
     assert cure_of("false_attribution", bait, abstain=True, others_agree=False) == "confirmed"
     alone = asked({"unchanged": False, "distractors_removed": False, "closed_book": False})
     assert cure_of("false_attribution", alone, abstain=True, others_agree=False) == "reader_limit"
+
+
+def test_a_misreading_is_refuted_where_the_evidence_that_the_prompt_lacked_repairs_the_answer() -> None:
+    again = asked({"unchanged": False, "evidence_added": True, "evidence_first": True, "evidence_only": True})
+
+    def cure(shows_evidence: bool, reasked: Sequence[Counterfactual] = again) -> Cure | None:
+        return cure_of("misread", reasked, abstain=False, others_agree=False, shows_evidence=shows_evidence)
+
+    assert (cure(False), cure(True)) == ("refuted", "compound")
+    assert (
+        cure(False, asked({"unchanged": False, "distractors_removed": True, "evidence_added": True})) == "confirmed"
+    )
+    assert cure(True, asked({"unchanged": False, "evidence_first": True})) == "confirmed"
+
+
+def test_a_refuted_verdict_is_corrected_and_says_so() -> None:
+    distilled = HitRow("h", "s", 1, None, turns=(), sources=("t1",), in_prompt=True, tokens=3)
+    wrong = row(1, "wrong", failure="misread", evidence=("t1",), hits=(distilled,), failure_detail="It was there.")
+    key = (wrong.conversation, wrong.backend, wrong.model, wrong.question_id, wrong.repeat)
+    (corrected,) = with_cures([wrong], {key: asked({"unchanged": False, "evidence_added": True})})
+    assert (corrected.cure, corrected.failure, corrected.failure_loss) == (
+        "refuted",
+        "not_written",
+        "distilled_away",
+    )
+    assert corrected.failure_detail is not None and "Corrected from misread" in corrected.failure_detail
 
 
 def test_the_least_change_is_named() -> None:

@@ -13,6 +13,7 @@ from memreplay.runtime.changes import Change
 from memreplay.runtime.reasking import Cost
 from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
 from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Intervention, Label
+from memreplay.scoring.what_if import shows_evidence
 from memreplay.timeline.timeline import Answer
 from memreplay.views.panels.answers import label_tone, sign_of
 from memreplay.views.text import Line, Span, line, one_line, paragraphs
@@ -46,7 +47,7 @@ def what_if_lines(
     return [
         *_answer_lines(question, answer, label),
         line(""),
-        *_verdict_lines(question, label, rows, agreement),
+        *_verdict_lines(question, answer, label, rows, agreement),
         line(""),
         line(Span("changes", "title"), Span("  enter asks the selected one, A all that are open", "dim")),
         *(made for place, row in enumerate(rows) for made in _row_lines(row, place == selected)),
@@ -64,10 +65,16 @@ def _answer_lines(question: Question, answer: Answer, label: Label | None) -> It
 
 
 def _verdict_lines(
-    question: Question, label: Label | None, rows: Sequence[Row], agreement: Agreement
+    question: Question, answer: Answer, label: Label | None, rows: Sequence[Row], agreement: Agreement
 ) -> Iterator[Line]:
     asked = [found for row in rows if row.reask is not None and (found := row.reask.counterfactual) is not None]
-    cure = cure_of(label, asked, abstain=question.abstain, others_agree=agreement(asked))
+    cure = cure_of(
+        label,
+        asked,
+        abstain=question.abstain,
+        others_agree=agreement(asked),
+        shows_evidence=shows_evidence(question.evidence, answer.asked.hits),
+    )
     yield line(Span("what the changes say", "title"))
     if cure is None:
         yield line(Span("Not decided yet: it takes the control (unchanged) and the evidence alone.", "dim"))

@@ -1,0 +1,238 @@
+"""The times that a text says: dates in full or in part, and relative words beside the date they count from.
+
+"The week before 9 June 2023", "yesterday" in a text that names 9 June 2023, and "2 June 2023" are compared as
+stretches of days. English and Spanish. Relative words without a date say no time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from dateutil.relativedelta import relativedelta, weekday
+
+from memreplay.grading.read import Date, Token, content_of, folded, same_token, tokens_of
+from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, NO_MONTH_ALONE, SMALL
+
+
+class Time(NamedTuple):
+    """A stretch of days, with its words. ``is_of_any_year`` is set where the text leaves the year out."""
+
+    first: date
+    last: date
+    words: str
+    is_of_any_year: bool = False
+
+    @property
+    def days(self) -> int:
+        return (self.last - self.first).days + 1
+
+    def answers(self, wanted: Time) -> bool:
+        """Return whether it says a wanted time, at least as precisely."""
+        return self.days <= wanted.days + _SLACK and self.agrees_with(wanted)
+
+    def agrees_with(self, wanted: Time) -> bool:
+        """Return whether both may be one time, however precise."""
+        if wanted.is_of_any_year and not self.is_of_any_year:
+            return wanted.agrees_with(self)
+        years = (
+            range(wanted.first.year - 1, wanted.last.year + 1) if self.is_of_any_year else (self.first.year - 1,)
+        )
+        return any(
+            first <= wanted.last and first + timedelta(self.days - 1) >= wanted.first
+            for first in (_day(year + 1, self.first.month, self.first.day) for year in years)
+        )
+
+
+_SLACK: Final = 3
+"""Days by which a text may be less precise: "last week" is read as seven to ten days."""
+_ANY_YEAR: Final = 2000
+_Plain = tuple[int | None, int | None, int | None]
+"""Year, month, day; None where it is not said."""
+
+_UNITS: Final = {
+    "day": "day days dia dias night nights noche noches morning evening afternoon",
+    "week": "week weeks semana semanas",
+    "weekend": "weekend weekends finde findes",
+    "month": "month months mes meses",
+    "year": "year years ano anos",
+}
+_UNIT_OF: Final = {word: unit for unit, words in _UNITS.items() for word in words.split()}
+_UNIT: Final = rf"(?P<unit>fin(?:es)? de semana|{'|'.join(sorted({*_UNIT_OF, *DAY_NAMES}, key=len, reverse=True))})"
+_COUNT: Final = (
+    r"(?P<count>\d{1,3}|an?|una?|(?:a )?few|several|(?:a )?couple(?: of)?|unos|unas|varios|varias|un par de"
+    rf"|{'|'.join(SMALL)})"
+)
+_BACK: Final = _UNIT.replace("<unit>", "<back>")
+_SINCE: Final = f"{_COUNT.replace('<count>', '<since>')} {_BACK}"
+_FEW: Final = frozenset("few several couple unos unas varios varias par".split())
+_ANCHORED: Final = r"(?: (?:to|of|a|al|de|del|the|el|on|dia))*"
+_NOT_BEHIND: Final = r"(?! (?:before|after|pasado|que|proximo|antes|anterior|\w* ?\d))"
+_FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
+    (sign, re.compile(rf"\b(?:{form})(?!\w)"))
+    for sign, form in (
+        (-2, r"day before yesterday|anteayer|antes de ayer"),
+        (2, r"day after tomorrow|pasado manana"),
+        (-1, r"(?<!before )yesterday|(?<!antes de )ayer|last night|anoche"),
+        (0, r"today|tonight|this (?:morning|afternoon|evening)|hoy|esta (?:manana|tarde|noche)"),
+        (1, r"(?<!after )tomorrow|(?<!pasado )(?<!la )(?<!esta )manana"),
+        (-1, rf"{_COUNT} {_UNIT} (?:ago|earlier|back|antes)(?! (?:to|of|de|del)\b)|hace {_SINCE}"),
+        (1, rf"(?:in|within|dentro de|en) {_COUNT} {_UNIT}|{_SINCE} (?:later|from now|despues)(?! de)"),
+        (-1, rf"(?:{_COUNT} )?{_UNIT} (?P<anchor>before|prior|preceding|antes|anterior|previo){_ANCHORED}"),
+        (1, rf"(?:{_COUNT} )?{_UNIT} (?P<anchor>after|following|despues|siguiente){_ANCHORED}"),
+        (-1, rf"(?:last|past|previous|pasad[oa]|ultim[oa]) {_UNIT}|{_BACK} (?:pasad[oa]|anterior)"),
+        (1, rf"(?:next|coming|following|proxim[oa]) {_UNIT}|{_BACK} (?:que viene|proxim[oa]|siguiente)"),
+        (0, rf"(?:this|the same|este|esta) {_UNIT}"),
+        (-1, rf"(?:on|el) (?P<unit>{'|'.join(DAY_NAMES)}){_NOT_BEHIND}"),
+    )
+]
+
+
+_JOINED: Final = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)")
+"""What joins a date to a time of day ("2023-05-07T10:00"), or a month to its year ("April.2023")."""
+
+
+@lru_cache(maxsize=16384)
+def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
+    """Return the times that a text says. Relative words count from the dates beside them, and from ``said_on``."""
+    text = _JOINED.sub(" ", text)
+    plain = folded(text)
+    dates = list(_dates_in(text, plain))
+    days = [time for time, _, _ in dates if time.days == 1 and not time.is_of_any_year]
+    found: list[Time] = []
+    anchors: set[int] = set()
+    taken: list[tuple[int, int]] = []
+    for sign, form in _FORMS:
+        for match in form.finditer(plain):
+            if any(start < match.end() and match.start() < end for start, end in taken):
+                continue
+            parts = match.groupdict()
+            beside = next(
+                (place for place, (_, start, _) in enumerate(dates) if 0 <= start - match.end() <= 1), None
+            )
+            if parts.get("anchor"):
+                if beside is None:
+                    continue
+                anchors.add(beside)
+                bases = [dates[beside][0].first]
+            else:
+                bases = [*(time.first for time in days), *([said_on] if said_on is not None else [])]
+            taken.append(match.span())
+            unit = parts.get("unit") or parts.get("back") or "day"
+            count = parts.get("count") or parts.get("since") or ""
+            found += (_counted(base, sign, count, unit, match[0]) for base in dict.fromkeys(bases))
+    plainly = [time for place, (time, _, _) in enumerate(dates) if place not in anchors]
+    return (*plainly, *found)
+
+
+def _counted(base: date, sign: int, count: str, unit: str, words: str) -> Time:
+    """Return a time that is some units before or after a day."""
+    is_few = not _FEW.isdisjoint(count.split())
+    number = 3 if is_few else int(count) if count.isdigit() else SMALL.get(count, 1)
+    steps = sign * number
+    if unit in DAY_NAMES:
+        return _single(base + relativedelta(days=sign, weekday=weekday(DAY_NAMES[unit])(steps or 1)), words)
+    match _UNIT_OF.get(unit, "weekend"):
+        case "day" if is_few:
+            near, far = sorted((base + timedelta(2 * sign), base + timedelta(7 * sign)))
+            return Time(near, far, words)
+        case "day":
+            return _single(base + timedelta(steps), words)
+        case "week":
+            middle = base + timedelta(7 * steps)
+            return Time(middle - timedelta(6 if sign >= 0 else 3), middle + timedelta(6 if sign <= 0 else 3), words)
+        case "weekend":
+            saturday = base + relativedelta(days=sign, weekday=weekday(5)(steps or 1))
+            return Time(saturday - timedelta(1), saturday + timedelta(1), words)
+        case "month":
+            there = base + relativedelta(months=steps)
+            return _of((there.year, there.month, None), words)
+        case _:
+            return _of(((base + relativedelta(years=steps)).year, None, None), words)
+
+
+def _single(day: date, words: str) -> Time:
+    return Time(day, day, words)
+
+
+def _day(year: int, month: int, day: int) -> date:
+    """Return a day; of a month without it, its last."""
+    found: date = date(min(max(year, 2), 9990), month, 1) + relativedelta(day=day)
+    return found
+
+
+def _of(said: _Plain, words: str) -> Time:
+    year, month, day = said
+    first = _day(year or _ANY_YEAR, month or 1, day or 1)
+    last = first if day else _day(first.year, month or 12, 31)
+    return Time(first, last, words, year is None)
+
+
+_BEFORE_A_MONTH: Final = frozenset(
+    "in en last next early late mid since until during this of de desde hasta pasado proximo by".split()
+)
+
+
+def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
+    """Yield the dates that stand in a text in full or in part, with their places."""
+    before: Token | None = None
+    tokens = tokens_of(text)
+    for token in tokens:
+        for said in _readings(token, before, len(tokens) == 1):
+            start = token.start + len(plain[token.start : token.end]) - len(plain[token.start : token.end].lstrip())
+            words = plain[start : token.end].strip()
+            if before is not None and before.text in ("early", "late", "mid"):
+                words = f"{before.text} {words}"
+            yield _of(said, words), start, token.end
+        before = token
+
+
+def _readings(
+    token: Token, before: Token | None, is_all: bool
+) -> Iterator[tuple[int | None, int | None, int | None]]:
+    if token.kind == "date":
+        said: Date = token.date
+        months = said[1] if isinstance(said[1], tuple) else None
+        readings = [said] if months is None else [(said[0], months[0], months[1]), (said[0], months[1], months[0])]
+        for year, month, day in readings:
+            if isinstance(month, int) and 1 <= month <= 12 and not (day and day > 31):
+                yield year, month, day
+    elif token.kind == "number" and token.extra in ("", "pair") and token.number in range(1900, 2101):
+        yield int(token.number), None, None
+    elif (
+        token.text in MONTH_NAMES
+        and (is_all or (before is not None and before.text in _BEFORE_A_MONTH))
+        and token.text not in NO_MONTH_ALONE
+    ):
+        yield None, MONTH_NAMES[token.text], None
+
+
+def says_all_of(wanted: Sequence[Time], text: str, said_on: date | None = None) -> bool:
+    """Return whether a text says all wanted times."""
+    said = times_in(text, said_on)
+    return all(any(time.answers(one) for time in said) for one in wanted)
+
+
+_ASKS_WHEN: Final = re.compile(
+    r"\b(?:when|cuando|(?:what|which) (?:\w+ )?(?:date|day|month|year|time)"
+    r"|(?:que|cual) (?:\w+ )?(?:fecha|dia|mes|ano))\b"
+)
+
+
+def times_asked_for(question: str, expected: str) -> Sequence[Time]:
+    """Return the times that an expected answer is; none where it is, or may be, something else."""
+    content = [token for _, token in content_of(tokens_of(expected))]
+    is_plain = all(token.kind in ("number", "time", "date") for token in content)
+    return times_in(expected) if is_plain or _ASKS_WHEN.search(folded(question)) else ()
+
+
+def says_another_time(expected: str, text: str) -> bool:
+    """Return whether a text says another date or time of day than an expected answer, and not that one too."""
+    wanted, said = times_in(expected), times_in(text)
+    if said and wanted and not any(time.agrees_with(one) for time in said for one in wanted):
+        return True
+    clocks, others = ([token for token in tokens_of(one) if token.kind == "time"] for one in (expected, text))
+    return bool(clocks and others) and not any(same_token(one, other) for one in clocks for other in others)
