@@ -25,7 +25,7 @@ from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
 from memreplay.grading.veto import asserted
-from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
+from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.scoring.verdicts import Label
@@ -121,6 +121,22 @@ class Attributor:
             return []
         stages = self._stages(answer.asked)
         return [] if stages.are_not_recorded else self._trails(question, stages)
+
+    def lost_at(self, asked: QuestionAsked) -> LostAt | None:
+        """Return the stage that loses the answer to a question asked like this; None where the prompt holds it.
+
+        Raises:
+            GradingError: the rules fail on it.
+        """
+        question = self._questions[asked.question_id]
+        with grading_one_answer():
+            answerable, stages = self.answerable(question), self._stages(asked)
+            if answerable.held_by(stages.in_prompt):
+                return None
+            if not answerable.evidence:
+                return lost_as_a_whole(answerable, stages)
+            lost = [trail.lost_at for trail in self._trails(question, stages) if trail.lost_at is not None]
+            return min(lost, key=STAGES.index)
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Return whether the same model answers the question without any memory; None where it was not asked."""

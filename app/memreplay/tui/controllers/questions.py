@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -42,9 +42,11 @@ class Asking:
         backends: Sequence[str],
         asker: HandAsker,
         explain: Callable[[Answer], None],
+        settings: Mapping[str, Any],
         host: ReplayHost,
     ) -> None:
         self.progress = ""
+        self._settings = settings
         self._timeline = timeline
         self._backends = backends
         self._asker = asker
@@ -104,7 +106,7 @@ class Asking:
                 self._explain(answer)
 
         self._host.minimize()
-        self._host.open_screen(DuelScreen(self._timeline, question, answers), chosen)
+        self._host.open_screen(DuelScreen(self._timeline, question, answers, self._settings), chosen)
 
 
 class Marking:

@@ -89,7 +89,7 @@ class ReplayScreen(PlaceScreen[None]):
         self.breakpoints = Breakpoints(source, retrievals, self.playback, self.navigation, self.architectures, self)
         self.search = Search(timeline, self.navigation, self.conversation, self.answers, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
-        self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
+        self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, source.settings, self)
         self.marking = Marking(source, self)
         self.forking = Forking(source, self)
         self.lifetimes = Lifetimes(timeline, self.strip, self)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -306,8 +306,10 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
         table: AnswersTable,
         choice: ResultsChoice,
         load_annotations: Callable[[], Annotations],
+        settings: Mapping[str, Any],
     ) -> None:
         super().__init__(table, choice)
+        self._settings = settings
         self._load_annotations = load_annotations
         self._timeline = timeline
         self._conversation = timeline.conversation
@@ -329,7 +331,7 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
         self.show_labels(await self.in_thread(labels_of, self._timeline, self._matrix.table))
 
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
-        why = WhyScreen(self._timeline, answer, self._load_annotations, to_write=to_write)
+        why = WhyScreen(self._timeline, answer, self._load_annotations, self._settings, to_write=to_write)
         self.app.push_screen(why, self._left_why)
 
     def _left_why(self, destination: Destination | None) -> None:
@@ -441,7 +443,9 @@ class RunScreen(QuestionsScreen[None]):
         if answer is None:
             self.notify(_ANOTHER_RUN, markup=False)
             return
-        why = WhyScreen(source.timeline, answer, source.load_annotations, source, to_write=to_write)
+        why = WhyScreen(
+            source.timeline, answer, source.load_annotations, source.settings, source, to_write=to_write
+        )
         match await self.app.push_screen_wait(why):
             case None:
                 pass

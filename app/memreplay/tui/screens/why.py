@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -63,16 +63,18 @@ class WhyScreen(PlaceScreen[Destination | None]):
         timeline: Timeline,
         answer: Answer,
         load_annotations: Callable[[], Annotations],
+        settings: Mapping[str, Any],
         source: ReplaySource | None = None,
         *,
         to_write: bool = False,
     ) -> None:
-        """``source`` is where the answer was recorded, if no replay of it is open.
+        """``settings`` are those of the run; ``source`` is where it was recorded, if no replay of it is open.
 
         ``to_write``: go on to where the evidence should have been written as soon as that is known.
         """
         super().__init__()
         self._goes_on = to_write
+        self._settings = settings
         self._load_annotations, self._source = load_annotations, source
         asked = answer.asked
         question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
@@ -164,7 +166,9 @@ class WhyScreen(PlaceScreen[Destination | None]):
             if key is not None:
                 self._look_at([key_of(answer) for answer in self._answers].index(key))
 
-        self.app.push_screen(DuelScreen(self._timeline, self._question, self._answers, self._place), chosen)
+        self.app.push_screen(
+            DuelScreen(self._timeline, self._question, self._answers, self._settings, self._place), chosen
+        )
 
     def action_next_wrong(self) -> None:
         self.dismiss(OtherAnswer(1, self.answer))
