@@ -20,6 +20,7 @@ COMMANDS = {
     "report": "Write the results of a finished run again. Asks no model.",
     "why": "Ask wrong answers again under one change at a time: what repairs them?",
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
+    "budget": "Show how much reaches the prompt at which budget, by memory. Asks no model.",
     "bisect": "Show from which turn on a question could be answered, and until when.",
     "compare": "Compare two runs on the same questions. Asks no model.",
     "export": "Write a recorded conversation as a web page or an asciicast. Asks no model.",

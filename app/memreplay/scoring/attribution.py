@@ -122,6 +122,16 @@ class Attributor:
         stages = self._stages(answer.asked)
         return [] if stages.are_not_recorded else self._trails(question, stages)
 
+    def is_in_prompt(self, asked: QuestionAsked) -> bool:
+        """Return whether the prompt of a question asked like this holds the answer.
+
+        Raises:
+            GradingError: the rules fail on it.
+        """
+        with grading_one_answer():
+            answerable = self.answerable(self._questions[asked.question_id])
+            return answerable.held_by(self._stages(asked).in_prompt)
+
     def lost_at(self, asked: QuestionAsked) -> LostAt | None:
         """Return the stage that loses the answer to a question asked like this; None where the prompt holds it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,12 +14,16 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
 
+from memreplay.debugger.budget import BudgetCurves, budget_curves
 from memreplay.errors import MemreplayError
+from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Destination, Evidence, OtherAnswer, VisitWanted, WholeRun
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
+from memreplay.tui.screens.budget import BudgetScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
@@ -278,6 +283,15 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
 
     # ---- leaving -------------------------------------------------------------------------------------------
 
+    @abstractmethod
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        """Return the budget curves of what is listed, at so many hits; in a thread."""
+
+    def action_budget(self) -> None:
+        """Show how much reaches the prompt at which budget."""
+        if len(self._matrix.table):
+            self.app.push_screen(BudgetScreen(self.header[1], self.curves))
+
     def action_why(self) -> None:
         answer = self.document.selected_answer
         if answer is None:
@@ -329,6 +343,9 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     @work(group="attribution", exclusive=True)
     async def _attribute(self) -> None:
         self.show_labels(await self.in_thread(labels_of, self._timeline, self._matrix.table))
+
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        return budget_curves([self._timeline], self._settings, top_k)
 
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
         why = WhyScreen(self._timeline, answer, self._load_annotations, self._settings, to_write=to_write)
@@ -424,6 +441,12 @@ class RunScreen(QuestionsScreen[None]):
             labels = {**labels, **await self.in_thread(labels_in, self._path, run.id, conversation)}
             self.show_labels(labels)
         self._say("")
+
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        with closing(Recording.open(self._path)) as recording, reporting_damage(self._path):
+            run = recording.run()
+            timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
+            return budget_curves(timelines, run.settings, top_k)
 
     # ---- into a conversation -------------------------------------------------------------------------------
 
