@@ -16,7 +16,6 @@ from memreplay.tui.requests import (
     Evidence,
     FromWhy,
     Hearing,
-    Life,
     OtherAnswer,
     Position,
     RunWanted,
@@ -137,8 +136,6 @@ class Inspection:
                 pass
             case Evidence(question):
                 self._to_evidence(question)
-            case Life(question, backend):
-                self._open_biography(question, backend)
             case FromWhy(further, answer):
                 self.go(further)
                 self._navigation.on_return(lambda: self.explain(answer))

@@ -25,8 +25,9 @@ from memreplay.scoring.verdicts import Intervention, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.widgets.lines_view import Bar, LinesView
-from memreplay.views.panels.what_if import Agreement, Row, rows_of, what_if_lines
+from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.views.panels.answers import head_lines
+from memreplay.views.panels.what_if import Agreement, Row, rows_of, what_if_head, what_if_lines
 from memreplay.views.panels.why import PROMPT_LEGEND, prompt_view
 from memreplay.views.text import Line, Span, line, one_line
 
@@ -59,6 +60,7 @@ class WhatIfScreen(PlaceScreen[None]):
     def compose(self) -> ComposeResult:
         """Return the changes, and the two prompts side by side if there is room."""
         yield Bar(id="header")
+        yield Head(id="head")
         with Container(id="whatif"):
             yield ChangesView(id="changes", classes="panel")
             with Container(id="prompts"):
@@ -72,6 +74,7 @@ class WhatIfScreen(PlaceScreen[None]):
         self.query_one("#changes", ChangesView).border_title = Content("what if")
         self.query_one("#original", LinesView).border_title = Content("the prompt as sent")
         self.query_one("#changes", ChangesView).show([line(Span("making the prompts …", "dim"))])
+        self.query_one("#head", Head).show(head_lines(self._question, self._answer))
         self._paint_prompt("#original", self._answer.asked)
         self._paint_header("")
         self._prepare()
@@ -198,7 +201,9 @@ class WhatIfScreen(PlaceScreen[None]):
     def _paint(self) -> None:
         if not self.is_mounted or not self._rows:
             return
-        lines = what_if_lines(self._question, self._answer, self._label, self._rows, self._place, self._agreement)
+        head = what_if_head(self._question, self._answer, self._label, self._rows, self._agreement)
+        self.query_one("#head", Head).show(head)
+        lines = what_if_lines(self._rows, self._place)
         marked = next((place for place, made in enumerate(lines) if _is_selected(made)), None)
         self.query_one("#changes", ChangesView).show(lines, in_view=marked)
         row = self._rows[self._place]
