@@ -214,7 +214,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("go_live", "L", "", "Continue an interrupted recording live, from where it stopped."),
         ("legend", "K", "", "Show the legend: signs, retrieval channels, breakpoints."),
         ("headless", "H", "", "Show the command line that repeats this run headless."),
-        ("leave", "escape", "", "Return to the start screen; a live run asks first."),
+        ("leave", "escape", "", "Close search marks, bars or a diff; then go back. A live run asks first."),
         ("app.quit", "q", "quit", "Quit. A live run is saved as interrupted."),
     ),
     *_at(

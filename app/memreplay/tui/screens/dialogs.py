@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Input, OptionList
 
 from memory_backends.text import folded
@@ -18,7 +19,7 @@ from memreplay.conversations.catalog import Catalog, ListedConversation
 from memreplay.numbers import whole_share
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.text import Line, Span, Tone, cells, clip, line, one_line, pad, words_in
 
 Refusal = Callable[[str], str | None]
@@ -91,6 +92,30 @@ class TypingScreen(Dialog[str | None]):
             self.dismiss(message.value.strip())
         else:
             self.query_one(Hint).say(problem, "bad")
+
+
+class OpeningScreen(Screen[None]):
+    """What is shown while something opens. Keys that are typed meanwhile reach no other screen; escape gives up."""
+
+    def __init__(self, name: str, give_up: Callable[[], None]) -> None:
+        super().__init__()
+        self._name_of_it, self._give_up = name, give_up
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="opening")
+
+    def on_mount(self) -> None:
+        self.query_one("#opening", Bar).say(
+            Span(" opening ", "recorded"),
+            Span(f"  {one_line(self._name_of_it)} …", "strong"),
+            Span("  esc stops", "dim"),
+        )
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if event.key == "escape":
+            self._give_up()
 
 
 class PickScreen(Dialog[int | None]):

@@ -55,6 +55,7 @@ class WhatIfScreen(PlaceScreen[None]):
         self._label: Label | None = None
         self._agreement: Agreement = lambda asked: False
         self._place = 0
+        self._asks_all_when_ready = False
         self._rebuilt = False
 
     def compose(self) -> ComposeResult:
@@ -94,6 +95,8 @@ class WhatIfScreen(PlaceScreen[None]):
             self.notify(str(error), severity="error", markup=False)
             return
         self._paint()
+        if self._asks_all_when_ready:
+            self.call_later(self.action_ask_all)
 
     def _read(self) -> tuple[list[Row], Label | None, Agreement]:
         """Return the changes with their costs, the recorded replies, the verdict, and who else says so; in a
@@ -123,7 +126,11 @@ class WhatIfScreen(PlaceScreen[None]):
             self._ask([self._rows[self._place].intervention])
 
     def action_ask_all(self) -> None:
-        """Ask under every change that has no reply yet."""
+        """Ask under every change that has no reply yet; as soon as the prompts are made."""
+        if not self._rows:
+            self._asks_all_when_ready = True
+            self._paint_header("asking all as soon as the prompts are made")
+            return
         self._ask([row.intervention for row in self._rows if row.reask is None and row.state == "open"])
 
     def action_stop(self) -> None:
