@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
@@ -63,17 +64,29 @@ class Hint(LinesView, can_focus=False):
 
 
 class TypingScreen(Dialog[str | None]):
-    """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected."""
+    """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected.
+
+    ``preview`` says in a thread what would come of what is typed so far; nothing where it says nothing.
+    """
 
     PLACE: ClassVar[Place] = "prompt"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
-    def __init__(self, title: str, note: str, *, value: str = "", refusal: Refusal = lambda text: None) -> None:
+    def __init__(
+        self,
+        title: str,
+        note: str,
+        *,
+        value: str = "",
+        refusal: Refusal = lambda text: None,
+        preview: Callable[[str], str] | None = None,
+    ) -> None:
         super().__init__()
         self._title = title
         self._note = note
         self._value = value
         self._refusal = refusal
+        self._preview = preview
 
     def compose(self) -> ComposeResult:
         with Vertical(id="typing"):
@@ -83,6 +96,17 @@ class TypingScreen(Dialog[str | None]):
     def on_mount(self) -> None:
         self.query_one("#typing").border_title = Content(one_line(self._title))
         self.query_one(Hint).say(self._note, "dim")
+
+    @on(Input.Changed)
+    def _typing(self, message: Input.Changed) -> None:
+        if self._preview is not None:
+            self._show_preview(self._preview, message.value.strip())
+
+    @work(group="reading", exclusive=True)
+    async def _show_preview(self, preview: Callable[[str], str], text: str) -> None:
+        said = await asyncio.to_thread(preview, text) if text else ""
+        if self.is_mounted:
+            self.query_one(Hint).say(said or self._note, "value" if said else "dim")
 
     @on(Input.Submitted)
     def _typed(self, message: Input.Submitted) -> None:

@@ -115,7 +115,8 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         narrowed = f"{self._choice.in_short} · {shown:,} of {total:,}" if self._choice.narrows else f"{total:,}"
         listing.border_title = Content(f"questions · {narrowed}")
         listing.show(self.document, in_view=self.document.cursor if chosen else None)
-        self.query_one("#legend", Bar).say(Span(f" {letters_legend(self._matrix.labels)}", "dim"))
+        kinds = "  ≡ multiple choice" if self._matrix.has_both_kinds else ""
+        self.query_one("#legend", Bar).say(Span(f" {letters_legend(self._matrix.labels)}{kinds}", "dim"))
         self._show_columns()
         self._show_selected()
 
