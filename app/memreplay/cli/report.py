@@ -13,7 +13,15 @@ import typer
 from memreplay.api.outputs import check_report_outputs, pages_among, write_report_files
 from memreplay.api.recorded import open_run
 from memreplay.batch.writers import STANDARD_OUTPUT, print_table
-from memreplay.cli.options import COMMAND_OPTIONS, AnswerKeyFile, Breakdowns, Outputs, chosen_breakdowns
+from memreplay.cli.options import (
+    COMMAND_OPTIONS,
+    AnswerKeyFile,
+    Breakdowns,
+    Outputs,
+    TablesShown,
+    chosen_breakdowns,
+    shows_all_tables,
+)
 from memreplay.errors import RecordingError, UsageError
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
@@ -32,6 +40,7 @@ def report(
     output: Outputs = None,
     answer_key: AnswerKeyFile = None,
     by: Breakdowns = None,
+    tables: TablesShown = None,
     replay: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="With an .html output: a conversation to step through in it. Repeatable."),
@@ -43,7 +52,8 @@ def report(
     replays = tuple(dict.fromkeys(replay or ()))
     if replays and not pages_among(outputs):
         raise UsageError("--replay needs an HTML report; add --output report.html")
-    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays)
+    every_table = shows_all_tables(tables)
+    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays, every_table=every_table)
 
 
 def default_output(recording: Path) -> str:
@@ -59,6 +69,8 @@ def write_report(
     answer_key: Path | None,
     by: Sequence[Shown] = (),
     replays: Sequence[str] = (),
+    *,
+    every_table: bool = False,
 ) -> Results:
     """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns.
 
@@ -73,7 +85,7 @@ def write_report(
     except RecordingError as error:
         print(printable(f"the scores are not stored in the recording: {error}"), file=sys.stderr)
     if STANDARD_OUTPUT not in outputs:
-        print_table(results, by)
+        print_table(results, by, path, every_table=every_table)
     return results
 
 

@@ -69,7 +69,7 @@ def why(
     outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
     check_report_outputs(outputs, inputs=(file,))
     ending = asyncio.run(reask(file, run, settings, selection, consent))
-    results = write_report(file, run, outputs, None)
+    results = write_report(file, run, outputs, None, every_table=True)
     if ending != "complete":
         say(f"{ending}; every reply so far is recorded. To continue, run the same command again")
         raise typer.Exit(exit_code_of(ending))
