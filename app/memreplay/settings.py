@@ -30,7 +30,7 @@ from memreplay.project_file import project_file, read_toml, refuse_distrusted, s
 
 _CONFIG_VARIABLE = "MEMREPLAY_CONFIG"
 _PREFIX = "MEMREPLAY_"
-_VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN")
+_VARIABLES_BESIDE_SETTINGS = (_CONFIG_VARIABLE, "MEMREPLAY_SERVE_TOKEN", "MEMREPLAY_TABLES")
 
 ADDRESSES = ("redis_url", "qdrant_url", "api_base")
 _PRIVATE = ("qdrant_api_key", "agent_token", "keys", "theme", "trusted_projects")

@@ -67,6 +67,7 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "report": [("report", recording, "--output", tmp_path / f"r{end}") for end in (".json", ".html")],
         "why": [("why", asked, "--limit", 1), ("why", asked, "--estimate")],
         "fork": [("fork", asked, "--at", 2, "--delete", "message:3")],
+        "budget": [("budget", asked, "--output", tmp_path / "curve.json")],
         "bisect": [("bisect", asked, "--question", question)],
         "shrink": [("shrink", lossy, "--question", "identity-02-q1", "--output", tmp_path / "s.json")],
         "sweep": [("sweep", lossy, "--over", "top-k=1,3"), ("sweep", lossy, "--over", "top-k=1", "--estimate")],

@@ -39,6 +39,7 @@ def set_up(patch: pytest.MonkeyPatch, folder: Path, embedder: Callable[[], TextE
         if begins or ends or name in _OF_THE_USER:
             patch.delenv(name)
     patch.setattr("memreplay.llm.secrets._given", set())
+    patch.setenv("MEMREPLAY_TABLES", "all")
     patch.setenv("TZ", "UTC")
     time.tzset()
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):

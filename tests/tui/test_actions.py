@@ -18,6 +18,7 @@ from memreplay.tui.controllers.questions import AskScreen
 from memreplay.tui.launch import Launch, ThemeChoice
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
+from memreplay.tui.screens.budget import BudgetScreen
 from memreplay.tui.screens.dialogs import BesideScreen, ConversationScreen, PickScreen, TypingScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.screens.help import HelpScreen
@@ -48,6 +49,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "regression": RegressionScreen,
     "two_whys": TwoWhysScreen,
     "duel": DuelScreen,
+    "budget": BudgetScreen,
     "ask": AskScreen,
     "beside": BesideScreen,
     "prompt": TypingScreen,

@@ -8,6 +8,7 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.subjects import DecisionSubject, ValueSubject
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import explained, found, questions_title, seen, selected_panel, text_of
@@ -64,7 +65,7 @@ async def test_results_name_the_failures_and_are_narrowed_by_failure_and_by_disa
         assert "▸ ?  rag" in text_of(pilot, "#details") and "Barcelona or Girona" in text_of(pilot, "#details")
         await pilot.press("enter")
         await explained(pilot)
-        assert "“Barcelona or Girona”" in text_of(pilot, "#verdict")
+        assert "Barcelona or Girona" in text_of(pilot, "#head")
         await pilot.press("escape")
         await pilot.press("t")
         assert replay_of(pilot).cursor == 5
@@ -75,8 +76,10 @@ async def test_why_shows_the_prompt_the_reply_its_reading_and_the_other_architec
         await pilot.press("r", "enter")
         await explained(pilot)
         verdict = text_of(pilot, "#verdict")
-        assert "What is the user's full name?" in verdict
-        assert "expected  Marta Vidal" in verdict
+        head = text_of(pilot, "#head")
+        assert "What is the user's full name?" in head
+        assert "expected  Marta Vidal  →  !" in head and "an error, not an answer" in head
+        assert "What is the user's full name?" not in verdict, "each thing is said once"
         assert "! the collection does not answer" in verdict
         assert [name for name in ("hybrid", "rag", "full_context") if name in verdict] == [
             "hybrid",
@@ -86,7 +89,7 @@ async def test_why_shows_the_prompt_the_reply_its_reading_and_the_other_architec
         assert "✗ turn 1 is not in this prompt" in text_of(pilot, "#prompt")
         await pilot.press("right")
         assert "full_context" in text_of(pilot, "#header")
-        assert "The conversation does not say." in text_of(pilot, "#verdict")
+        assert "The conversation does not say." in text_of(pilot, "#head")
         await pilot.press("escape", "escape")
         assert isinstance(pilot.app.screen, ReplayScreen)
 
@@ -99,7 +102,7 @@ async def test_enter_on_an_answer_beside_the_conversation_opens_why(recorded: La
         screen.query_one("#answers").focus()
         await pilot.press("down", "enter")
         await explained(pilot)
-        assert "What is the user's full name?" in text_of(pilot, "#verdict")
+        assert "What is the user's full name?" in text_of(pilot, "#head")
 
 
 async def test_who_wrote_this_leads_to_the_command_and_back(recorded: Launch) -> None:
@@ -153,3 +156,19 @@ async def test_the_biography_shows_every_stage_of_a_fact(recorded: Launch) -> No
         await pilot.press("down", "down", "enter")
         assert pilot.app.screen is screen
         assert screen.cursor in (3, 4)
+
+
+async def test_the_head_of_each_page_about_an_answer_stays_in_sight(recorded: Launch) -> None:
+    async with open_replay(recorded, (80, 24)) as pilot:
+        await pilot.press("r", "enter")
+        await explained(pilot)
+        for key, place in (("f", "BIOGRAPHY"), ("a", "DUEL")):
+            await pilot.press(key)
+            await pilot.pause()
+            assert place in text_of(pilot, "#header")
+            head = pilot.app.screen.query_one("#head" if key == "f" else "#asked", LinesView)
+            assert "What is the user's full name?" in head.text and "Marta Vidal" in head.text
+            await pilot.press("end", "G", "down", "down")
+            assert head.region.y == 1 and head.region.height >= 2
+            await pilot.press("escape")
+            assert "WHY" in text_of(pilot, "#header"), "escape leads back to where one came from"

@@ -105,10 +105,8 @@ async def test_the_pages_about_an_answer_show_it_as_text(recording: Path, launch
                 await pilot.pause()
                 assert_nothing_commands(pilot)
                 await pilot.press("escape")
-                await pilot.press("r", *["down"] * question)
-                await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
-            else:
-                await pilot.press("escape")
+                await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
+            await pilot.press("escape")
             await pilot.press("down")
 
 

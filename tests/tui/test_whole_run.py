@@ -71,7 +71,7 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
         assert "error · 2 of 6" in questions_title(pilot)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
-        assert "What is the user's full name?" in text_of(pilot, "#verdict")
+        assert "What is the user's full name?" in text_of(pilot, "#head")
         await pilot.press("escape")
         assert pilot.app.screen is run
         await pilot.press("escape")

@@ -35,9 +35,12 @@ def write_report_files(
     pages = pages_among(outputs)
     write_results(results, [output for output in outputs if output not in pages])
     if pages:
+        from memreplay.debugger.budget import budget_curves
         from memreplay.pages.questions import Source
         from memreplay.pages.report import report_page
 
-        text = report_page(results, [Source(recording, run)], replays=replays)
+        timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
+        curves = budget_curves(timelines, run.settings)
+        text = report_page(results, [Source(recording, run)], replays=replays, curves=curves)
         for output in pages:
             write_whole(output, text)

@@ -21,13 +21,14 @@ from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Results
 from memreplay.text import shortened
-from memreplay.views.remarks import disagreement_sentence, remarks
+from memreplay.views.remarks import disagreement_sentence, headline_remarks, remarks
 from memreplay.views.table import Table, as_csv, as_markdown, for_terminal, in_html, plain
 from memreplay.views.tables import (
     answers_table,
     breakdown_table,
     breakdowns_in,
     groups_table,
+    headline_table,
     legend_of,
     options_tables,
     tables_of,
@@ -220,10 +221,17 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
             write_whole(output, RENDERERS[ending_of(output, RENDERERS) or ".md"](results))
 
 
-def print_table(results: Results, by: Sequence[Shown] = ()) -> None:
-    """Print all tables, the breakdowns that are asked for, and remarks."""
+def print_table(
+    results: Results, by: Sequence[Shown] = (), recording: Path | None = None, *, every_table: bool = True
+) -> None:
+    """Print the headline table and what it says, or all tables and remarks; and the breakdowns that are asked
+    for.
+
+    Tests in which the agent converses have no headline of their own: all of their tables are printed.
+    """
     console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
-    for table in tables_of(results):
+    every_table |= any(row.kind == "test" for row in results.questions)
+    for table in tables_of(results) if every_table else [headline_table(results)]:
         _print(console, table)
     for each in by:
         tables = list(options_tables(results)) if each == "options" else [breakdown_table(results, each)]
@@ -231,8 +239,11 @@ def print_table(results: Results, by: Sequence[Shown] = ()) -> None:
             _print(console, table)
         if not any(table.rows for table in tables):
             console.print("no question has options" if each == "options" else f"no question names a {each}")
-    for sentence in remarks(results):
+    for sentence in remarks(results) if every_table else headline_remarks(results):
         console.print(Text(sentence), soft_wrap=True)
+    if not every_table and recording is not None:
+        rest = f"memreplay report {recording} --tables all prints the rest"
+        console.print(Text(f"next: memreplay {recording} shows why; {rest}"), soft_wrap=True)
 
 
 def _print(console: Console, table: Table) -> None:

@@ -49,6 +49,7 @@ class BatchOptions:
     fail_under: float | None
     answer_key: Path | None = None
     by: tuple[Shown, ...] = ()
+    every_table: bool = False
     why: bool = False
     logs: LogOptions = DEFAULT_LOG_OPTIONS
 
@@ -130,7 +131,9 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     if options.why:
         ending = asyncio.run(reask(recording, run_id, settings, Selection()))
     try:
-        results = write_report(recording, run_id, outputs, options.answer_key, options.by)
+        results = write_report(
+            recording, run_id, outputs, options.answer_key, options.by, every_table=options.every_table
+        )
     except MemreplayError as error:
         say(f"memreplay: {error}\nthe run is complete; to write its results, run: memreplay report {recording}")
         return EXIT_STOPPED

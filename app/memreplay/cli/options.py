@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from inspect import Parameter, Signature, signature
@@ -145,6 +146,25 @@ Breakdowns = Annotated[
         " Repeatable.",
     ),
 ]
+
+
+TablesShown = Annotated[
+    str | None,
+    typer.Option(
+        "--tables",
+        metavar="headline|all",
+        help="How much to print: one table and what it says, or every table and remark. [default: headline, or"
+        " MEMREPLAY_TABLES]",
+    ),
+]
+
+
+def shows_all_tables(given: str | None) -> bool:
+    """Return whether every table is to be printed, by the option or else the environment."""
+    chosen = given or os.environ.get("MEMREPLAY_TABLES") or "headline"
+    if chosen not in ("headline", "all"):
+        raise UsageError(f"--tables {chosen}: expected headline or all")
+    return chosen == "all"
 
 
 def chosen_breakdowns(names: Sequence[str] | None) -> tuple[Shown, ...]:

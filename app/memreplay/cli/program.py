@@ -20,6 +20,7 @@ COMMANDS = {
     "report": "Write the results of a finished run again. Asks no model.",
     "why": "Ask wrong answers again under one change at a time: what repairs them?",
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
+    "budget": "Show how much reaches the prompt at which budget, by memory. Asks no model.",
     "bisect": "Show from which turn on a question could be answered, and until when.",
     "shrink": "Find the smallest conversation on which a memory still fails at the same stage.",
     "sweep": "Compare settings of memories: answers in the prompt against tokens.",

@@ -19,9 +19,11 @@ from memreplay.cli.options import (
     GivenSettings,
     Outputs,
     SessionGap,
+    TablesShown,
     UserName,
     chosen_breakdowns,
     log_options,
+    shows_all_tables,
     takes_settings,
 )
 from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
     from memreplay.tui.launch import ListedDataset
 
 _ONLY_WITH_BATCH = (
-    "resume", "retry_errors", "estimate", "perceive", "output", "fail_under", "answer_key", "by", "sample",
-    "repeats", "why", "workers", "cluster",
+    "resume", "retry_errors", "estimate", "perceive", "output", "fail_under", "answer_key", "by", "tables",
+    "sample", "repeats", "why", "workers", "cluster",
 )  # fmt: skip
 
 
@@ -112,6 +114,7 @@ def replay(
     ] = None,
     answer_key: AnswerKeyFile = None,
     by: Breakdowns = None,
+    tables: TablesShown = None,
     why: Annotated[
         bool,
         typer.Option(
@@ -152,6 +155,7 @@ def replay(
         fail_under=fail_under,
         answer_key=answer_key,
         by=chosen_breakdowns(by),
+        every_table=shows_all_tables(tables),
         logs=log_options(session_gap, user),
     )
     raise typer.Exit(run_batch(settings, options))

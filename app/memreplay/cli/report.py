@@ -20,7 +20,9 @@ from memreplay.cli.options import (
     Breakdowns,
     JudgedBy,
     Outputs,
+    TablesShown,
     chosen_breakdowns,
+    shows_all_tables,
 )
 from memreplay.errors import RecordingError, UsageError
 from memreplay.printable import printable
@@ -42,6 +44,7 @@ def report(
     answer_key: AnswerKeyFile = None,
     by: Breakdowns = None,
     judged_by: JudgedBy = None,
+    tables: TablesShown = None,
     replay: Annotated[
         list[str] | None,
         typer.Option(metavar="ID", help="With an .html output: a conversation to step through in it. Repeatable."),
@@ -53,7 +56,8 @@ def report(
     replays = tuple(dict.fromkeys(replay or ()))
     if replays and not pages_among(outputs):
         raise UsageError("--replay needs an HTML report; add --output report.html")
-    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays, judged_by)
+    every_table = shows_all_tables(tables)
+    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays, judged_by, every_table=every_table)
 
 
 def default_output(recording: Path) -> str:
@@ -70,6 +74,8 @@ def write_report(
     by: Sequence[Shown] = (),
     replays: Sequence[str] = (),
     judged_by: str | None = None,
+    *,
+    every_table: bool = False,
 ) -> Results:
     """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns.
 
@@ -86,7 +92,7 @@ def write_report(
     except RecordingError as error:
         print(printable(f"the scores are not stored in the recording: {error}"), file=sys.stderr)
     if STANDARD_OUTPUT not in outputs:
-        print_table(results, by)
+        print_table(results, by, path, every_table=every_table)
     return results
 
 

@@ -77,7 +77,7 @@ def why(
         _print_verdicts(write_report(file, run, outputs, None), limit)
         return
     ending = asyncio.run(reask(file, run, settings, selection, consent))
-    results = write_report(file, run, outputs, None)
+    results = write_report(file, run, outputs, None, every_table=True)
     if ending != "complete":
         say(f"{ending}; every reply so far is recorded. To continue, run the same command again")
         raise typer.Exit(exit_code_of(ending))

@@ -130,11 +130,13 @@ class AskedAbout(Frozen):
 class RetrievalHistory(Frozen):
     """The number of read paths of ordinary turns, and those that found the turn.
 
-    ``ranks`` are (position, rank, whether below the cut), by position.
+    ``ranks`` are (position, rank, whether below the cut), by position. A memory that reads a whole log ranks
+    nothing: then ``in_prompt`` counts the read paths whose prompt had the turn, and is None otherwise.
     """
 
     read_paths: int
     ranks: tuple[tuple[int, int, bool], ...]
+    in_prompt: int | None = None
 
 
 class Biography(Frozen):
@@ -194,9 +196,26 @@ def biography(
         retrievals=RetrievalHistory(
             read_paths=len(timeline.perceived_index(backend)),
             ranks=tuple((seen.turn, seen.rank, seen.missed) for seen in found),
+            in_prompt=None if found else _read_in_a_log(timeline, backend, turn, observed),
         ),
         asked=tuple(_asked(timeline, backend, turn)),
     )
+
+
+def _read_in_a_log(timeline: Timeline, backend: str, turn: Turn, observed: int) -> int | None:
+    """Return the number of read paths whose prompt had a turn, of a memory that reads a log; None of others.
+
+    Its hit names no turns, since the log is in the trace, and its cut only what the read path before still had.
+    """
+    index, count = timeline.perceived_index(backend), 0
+    for at, ref in zip(index.turns, index.refs, strict=True):
+        seen = timeline.perceived(ref)
+        if any(hit.turns or hit.sources or hit.score is not None for hit in seen.hits) or seen.missed:
+            return None
+        if at > observed and any(turn.id in cut.turns for cut in seen.cut):
+            break
+        count += at > observed and bool(seen.hits)
+    return count if len(index) and timeline.log_keys(backend) else None
 
 
 def biographies(

@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Salience
+from memreplay.debugger.budget import BudgetCurves
 from memreplay.numbers import UNKNOWN, dollars, interval, share, whole_share
 from memreplay.pages.plots import PATTERNS, WIDTH, Spec, percent_axis, series
 from memreplay.pages.questions import RowKey, row_key, without_prefix
@@ -20,6 +21,7 @@ from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.results import Results
 from memreplay.scoring.statistics import clustered_interval
 from memreplay.scoring.verdicts import LABELS, VERDICTS
+from memreplay.views.panels.budget import budget_table
 from memreplay.views.table import Table
 from memreplay.views.tables import breakdown_table, names_of_groups
 
@@ -48,10 +50,11 @@ class Answers:
     results: Results
     by_name: Mapping[str, Sequence[QuestionRow]]
     distances: Mapping[RowKey, int]
+    curves: BudgetCurves | None = None
 
     @classmethod
-    def of(cls, results: Results, distances: Mapping[RowKey, int]) -> Answers:
-        return cls(results, contestants_of(results.questions), distances)
+    def of(cls, results: Results, distances: Mapping[RowKey, int], curves: BudgetCurves | None = None) -> Answers:
+        return cls(results, contestants_of(results.questions), distances, curves)
 
     @property
     def names(self) -> list[str]:
@@ -72,6 +75,7 @@ class Answers:
 def figures_of(answers: Answers) -> list[Figure]:
     """Return the plots that the answers allow, in the order of the page."""
     made = [
+        _by_budget(answers),
         _accuracy(answers),
         _at_equal_tokens(answers),
         *_against_effort(answers),
@@ -82,6 +86,47 @@ def figures_of(answers: Answers) -> list[Figure]:
         _confusion(answers),
     ]
     return [figure for figure in made if figure is not None]
+
+
+def _by_budget(answers: Answers) -> Figure | None:
+    """Return how much reaches the prompt at which budget; None where no ranking was recorded."""
+    curves = answers.curves
+    known = {} if curves is None else {name: curve for name, curve in curves.memories.items() if curve.n}
+    if curves is None or not known:
+        return None
+    values = [
+        {"backend": name, "budget": str(tokens), "share": share, "low": bounds[0], "high": bounds[1]}
+        for name, curve in known.items()
+        for tokens, share, bounds in zip(curves.budgets, curve.answer_in_prompt, curve.interval, strict=True)
+        if share is not None and bounds is not None
+    ]
+    budgets = list(map(str, curves.budgets))
+    axis = {"title": "tokens of memory in the prompt", "labelAngle": 0}
+    x = {"field": "budget", "type": "ordinal", "sort": budgets, "axis": axis}
+    layers: list[dict[str, Any]] = [
+        {
+            "mark": {"type": "line", "point": {"filled": False, "size": 80, "strokeWidth": 2}},
+            "encoding": {
+                "x": x,
+                "y": {"field": "share", **percent_axis("questions whose answer is in the prompt")},
+                **series(answers.names, list(known)),
+            },
+        }
+    ]
+    if curves.context_tokens is not None:
+        cursor = str(curves.budgets[curves.place_of(curves.context_tokens)])
+        rule = {"type": "rule", "strokeDash": [4, 4], "opacity": 0.6}
+        layers.append({"data": {"values": [{"budget": cursor}]}, "mark": rule, "encoding": {"x": x}})
+    run = "" if curves.context_tokens is None else f" The run had {curves.context_tokens:,}, near the dashed line."
+    return Figure(
+        id="budget",
+        about=f"How much of what a question needs reaches the prompt, with top {curves.top_k} hits and so many"
+        f" tokens of memory.{run} Read off the recorded rankings, cut again at each budget. "
+        + " ".join(curves.sentences),
+        n="; ".join(f"{name}: n = {curve.n}" for name, curve in known.items()),
+        spec={"data": {"values": values}, "width": WIDTH - 120, "height": 240, "layer": layers},
+        table=budget_table(curves),
+    )
 
 
 def _accuracy(answers: Answers) -> Figure:

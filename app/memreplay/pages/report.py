@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from memreplay.debugger.budget import BudgetCurves
 from memreplay.pages.document import SCRIPTS, STYLES, Data, page
 from memreplay.pages.figures import Answers, Figure, figures_of
 from memreplay.pages.plots import drawn
@@ -28,18 +29,24 @@ class _DrawnFigure:
 
 
 def report_page(
-    results: Results, sources: Sequence[Source], *, title: str | None = None, replays: Sequence[Any] = ()
+    results: Results,
+    sources: Sequence[Source],
+    *,
+    title: str | None = None,
+    replays: Sequence[Any] = (),
+    curves: BudgetCurves | None = None,
 ) -> str:
     """Return the whole file. Prompts and evidence come from ``sources``; without one for a row, the page says
     so.
 
-    ``replays`` come from :func:`memreplay.pages.replay.replay_data`: conversations to step through.
+    ``replays`` come from :func:`memreplay.pages.replay.replay_data`: conversations to step through. ``curves``
+    say how much reaches the prompt at which budget.
     """
     questions = Questions(results)
     for source in sources:
         for conversation, asks in source.conversations():
             questions.add(conversation, asks)
-    answers = Answers.of(results, questions.distances)
+    answers = Answers.of(results, questions.distances, curves)
     figures = [
         _DrawnFigure(figure, None if figure.spec is None else drawn(figure.spec, figure.title))
         for figure in figures_of(answers)

@@ -26,7 +26,7 @@ from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
 from memreplay.grading.veto import asserted
 from memreplay.llm.model import Reply
-from memreplay.scoring.evidence_trail import STAGES, Loss, Stages, Trail, lost_as_a_whole, trails_of
+from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.scoring.verdicts import Label
@@ -130,6 +130,32 @@ class Attributor:
             return []
         stages = self._stages(answer.asked)
         return [] if stages.are_not_recorded else self._trails(question, stages)
+
+    def is_in_prompt(self, asked: QuestionAsked) -> bool:
+        """Return whether the prompt of a question asked like this holds the answer.
+
+        Raises:
+            GradingError: the rules fail on it.
+        """
+        with grading_one_answer():
+            answerable = self.answerable(self._questions[asked.question_id])
+            return answerable.held_by(self._stages(asked).in_prompt)
+
+    def lost_at(self, asked: QuestionAsked) -> LostAt | None:
+        """Return the stage that loses the answer to a question asked like this; None where the prompt holds it.
+
+        Raises:
+            GradingError: the rules fail on it.
+        """
+        question = self._questions[asked.question_id]
+        with grading_one_answer():
+            answerable, stages = self.answerable(question), self._stages(asked)
+            if answerable.held_by(stages.in_prompt):
+                return None
+            if not answerable.evidence:
+                return lost_as_a_whole(answerable, stages)
+            lost = [trail.lost_at for trail in self._trails(question, stages) if trail.lost_at is not None]
+            return min(lost, key=STAGES.index)
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Return whether the same model answers the question without any memory; None where it was not asked."""

@@ -14,7 +14,7 @@ from memreplay.views.text import shown_key
 Place = Literal[
     "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",
     "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
-    "conversations",
+    "conversations", "budget",
 ]  # fmt: skip
 
 PLACES: Final[dict[Place, str]] = {
@@ -30,6 +30,7 @@ PLACES: Final[dict[Place, str]] = {
     "regression": "Two runs compared",
     "two_whys": "Two answers compared",
     "duel": "Retrieval duel",
+    "budget": "Budget curve",
     "ask": "Asking",
     "beside": "Before and after",
     "compare": "Tests of two recordings",
@@ -160,6 +161,7 @@ def _matrix() -> tuple[Row, ...]:
         ("reverse", "S", "", "Reverse the order."),
         ("breakdown", "b", "by type", "Break the scores down by type, category, location or salience."),
         ("jump", "t", "", "Open the replay at the evidence of the selected question."),
+        ("budget", "u", "budget", "Show how much reaches the prompt at which budget, for every memory."),
     )
 
 
@@ -212,7 +214,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("go_live", "L", "", "Continue an interrupted recording live, from where it stopped."),
         ("legend", "K", "", "Show the legend: signs, retrieval channels, breakpoints."),
         ("headless", "H", "", "Show the command line that repeats this run headless."),
-        ("leave", "escape", "", "Return to the start screen; a live run asks first."),
+        ("leave", "escape", "", "Close search marks, bars or a diff; then go back. A live run asks first."),
         ("app.quit", "q", "quit", "Quit. A live run is saved as interrupted."),
     ),
     *_at(
@@ -328,6 +330,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("as_recorded", "0", "", "Return to the cut as it was recorded."),
         ("why", "y", "why", "Explain the answer of this memory."),
         ("leave", "escape a backspace", "back", "Go back."),
+        *_common(),
+    ),
+    *_at(
+        "budget",
+        ("fewer_tokens", "left h <", "half", "Look at half the budget."),
+        ("more_tokens", "right l >", "double", "Look at twice the budget."),
+        ("more_hits", "+", "a hit more", "Cut the recorded rankings one hit later; asks no model."),
+        ("fewer_hits", "-", "one less", "Cut them one hit earlier."),
+        ("as_recorded", "0", "", "Return to the hits and the budget of the run."),
+        ("leave", "escape u backspace", "back", "Go back."),
         *_common(),
     ),
     *_at(

@@ -28,7 +28,7 @@ from memreplay.tui.requests import (
     VisitWanted,
     WhatIfWanted,
 )
-from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, OpeningScreen, PickScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.terminal import TerminalApp, loaded
 from memreplay.tui.tour import Tour
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from memreplay.trust import Consent
     from memreplay.tui.live import LiveRun
     from memreplay.tui.screens.replay import ReplayScreen
-    from memreplay.tui.sources import ReplaySource
+    from memreplay.tui.sources import ReplayPlace, ReplaySource
     from memreplay.views.panels.results import ResultsChoice
 
 T = TypeVar("T")
@@ -68,6 +68,7 @@ class MemreplayApp(TerminalApp):
         self._by_hand: tuple[ReplaySource, RunHandle] | None = None
         self._allowed: set[Path] = set()
         """Recordings that may run and contact what they name."""
+        self._places: dict[tuple[Path, str], ReplayPlace] = {}
         self._choices: dict[tuple[Path, str | None], ResultsChoice] = {}
 
     def on_mount(self) -> None:
@@ -147,13 +148,29 @@ class MemreplayApp(TerminalApp):
         title = f"conversations in {message.dataset}"
         self._open_datasets(title, [message.dataset], message.backends, message.model)
 
+    @contextmanager
+    def _opening(self, name: str) -> Iterator[None]:
+        """Show what is being opened, so that keys typed meanwhile act on nothing else."""
+
+        def give_up() -> None:
+            self.workers.cancel_group(self, "opening")
+
+        screen = OpeningScreen(name, give_up)
+        self.push_screen(screen)
+        try:
+            yield
+        finally:
+            if screen in self.screen_stack and self.screen is screen:
+                self.pop_screen()
+
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
-        await loaded(*_SCREENS)
-        from memreplay.tui.sources import recorded, recorded_conversations
-
         with self._reporting_errors():
-            found = await asyncio.to_thread(recorded_conversations, path)
+            with self._opening(path.name):
+                await loaded(*_SCREENS)
+                from memreplay.tui.sources import recorded, recorded_conversations
+
+                found = await asyncio.to_thread(recorded_conversations, path)
             results = [ListedConversation(f"results of all {len(found)} conversations")] if len(found) > 1 else []
             chosen = await self._choose_conversation(f"in {path.name}", [*results, *found])
             if chosen is None:
@@ -161,7 +178,10 @@ class MemreplayApp(TerminalApp):
             if chosen < len(results):
                 self.post_message(RunWanted(path))
             else:
-                self._open_replay(await asyncio.to_thread(recorded, path, found[chosen - len(results)].id))
+                id_ = found[chosen - len(results)].id
+                with self._opening(id_):
+                    source = await asyncio.to_thread(recorded, path, id_)
+                self._open_replay(source)
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
@@ -349,7 +369,8 @@ class MemreplayApp(TerminalApp):
     @on(RunWanted)
     @work(group="opening", exclusive=True)
     async def _run_wanted(self, message: RunWanted) -> None:
-        await loaded(*_SCREENS, "memreplay.tui.screens.results")
+        with self._opening(message.path.name):
+            await loaded(*_SCREENS, "memreplay.tui.screens.results")
         from memreplay.tui.screens.results import RunScreen
 
         self.push_screen(RunScreen(message.path, self._choice_for(message.path, None)))
@@ -458,7 +479,8 @@ class MemreplayApp(TerminalApp):
 
         if source.path is not None:
             choice = self._choice_for(source.path, source.timeline.conversation.id)
-            source = replace(source, results=choice)
+            place = self._place_of(source.path, source.timeline.conversation.id)
+            source = replace(source, results=choice, place=place)
         return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source), play_to=play_to)
 
     def _choice_for(self, path: Path, conversation: str | None) -> ResultsChoice:
@@ -466,6 +488,12 @@ class MemreplayApp(TerminalApp):
         from memreplay.views.panels.results import ResultsChoice
 
         return self._choices.setdefault((path, conversation), ResultsChoice())
+
+    def _place_of(self, path: Path, conversation: str) -> ReplayPlace:
+        """Return where the user was when this replay was last open."""
+        from memreplay.tui.sources import ReplayPlace
+
+        return self._places.setdefault((path, conversation), ReplayPlace())
 
     async def _handle_for(self, source: ReplaySource) -> RunHandle:
         """Return the run that answers a question asked by hand: the live run while it lasts, else a fresh one."""

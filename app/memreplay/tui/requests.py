@@ -51,14 +51,6 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Life:
-    """The biography of a question's evidence in one architecture."""
-
-    question: Question
-    backend: str
-
-
-@dataclass(frozen=True)
 class FromWhy:
     """A destination chosen in the explanation of an answer; going back leads to the explanation again."""
 
@@ -79,7 +71,7 @@ class OtherAnswer:
     answer: Answer
 
 
-Destination = OtherAnswer | WholeRun | Decision | Life | Evidence | Hearing | Position | FromWhy
+Destination = OtherAnswer | WholeRun | Decision | Evidence | Hearing | Position | FromWhy
 
 
 @dataclass

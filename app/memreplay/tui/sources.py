@@ -14,6 +14,7 @@ from textual.content import Content
 from memreplay.capture.assembling import bring_up_to_date, is_captured
 from memreplay.conversations.catalog import ListedConversation
 from memreplay.conversations.models import Conversation
+from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import MemreplayError, RecordingError
 from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
@@ -44,6 +45,14 @@ _SUMMARISED: Final[Mapping[str, str]] = {
 """The settings in the header of a replay, each with the words before its value."""
 
 
+@dataclass
+class ReplayPlace:
+    """Where the user was in a replay, kept for the next visit. ``lives`` are the bars of lifetimes."""
+
+    turn: int = 1
+    lives: Mapping[str, Lifetime] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class ReplaySource:
     """A timeline, the architectures in it, and the settings of its run.
@@ -61,6 +70,7 @@ class ReplaySource:
     run_id: str = ""
     results: ResultsChoice = field(default_factory=ResultsChoice)
     """The user's choice of sorting, filter and place in its results."""
+    place: ReplayPlace = field(default_factory=ReplayPlace)
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
     left_out: tuple[str, ...] = ()

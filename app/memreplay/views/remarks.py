@@ -15,7 +15,8 @@ from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.groups import key_of
-from memreplay.scoring.results import Results
+from memreplay.scoring.results import Comparison, Results
+from memreplay.scoring.verdicts import WRONG
 from memreplay.text import shortened
 
 _DISAGREEMENTS = 5
@@ -57,6 +58,62 @@ def remarks(results: Results) -> list[str]:
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return [*sentences, *_test_sentences(results), *_what_if_sentences(results)]
+
+
+_MOST_CONCLUSIONS = 3
+
+
+def headline_remarks(results: Results) -> list[str]:
+    """Return what stands below the one table for a terminal: where facts were lost, and which memory is better.
+
+    What makes figures partial or wrong is said too: a run that is not over, a sample, errors.
+    """
+    sentences = []
+    if results.run.status != "finished":
+        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences += _sample_sentences(results)
+    sentences += list(_lost_sentences(results))
+    sentences += [*_fit_sentences(results), *_everyday_conclusions(results)][:_MOST_CONCLUSIONS]
+    sentences += _error_sentences(results)
+    sentences += _verdict_sentences(results)
+    if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
+        sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
+    return sentences
+
+
+def _lost_sentences(results: Results) -> Iterator[str]:
+    """Yield for each memory at which stage its wrong answers were lost."""
+    for name, backend in results.backends.items():
+        lost = [
+            f"{count} {label.replace('_', ' ')}" for label in WRONG if (count := backend.failures.get(label, 0))
+        ]
+        if lost:
+            yield f"{name} lost: {', '.join(lost)}."
+
+
+def _everyday_conclusions(results: Results) -> list[str]:
+    """Return which memory is better than which on these questions, and where that cannot be told."""
+    clear = sorted(filter(_is_clear, results.comparisons), key=lambda each: each.p_holm or 0.0)
+    if results.comparisons and not clear:
+        return ["These questions are too few, or the memories too alike, to say which of them is better."]
+    return [*map(_in_everyday_words, clear)]
+
+
+_CLEAR = 0.05
+
+
+def _is_clear(compared: Comparison) -> bool:
+    return compared.p_holm is not None and compared.p_holm < _CLEAR and not compared.decided_by_default_limit
+
+
+def _in_everyday_words(compared: Comparison) -> str:
+    a, b = (compared.both_right + only for only in (compared.only_a, compared.only_b))
+    better, worse = (compared.a, compared.b) if a > b else (compared.b, compared.a)
+    beyond = "" if compared.significant else "; one conversation or a few say nothing of others"
+    return (
+        f"{better} is better than {worse} here: {max(a, b)} against {min(a, b)} right of the same"
+        f" {compared.n} questions{beyond}."
+    )
 
 
 def _comparison_sentences(results: Results) -> list[str]:

@@ -48,6 +48,24 @@ def tables_of(results: Results) -> list[Table]:
     return [*by_backend, *_points_table(results), *_what_if_tables(results)]
 
 
+def headline_table(results: Results) -> Table:
+    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining."""
+    headings = ("memory", "right", "accuracy", "95 %", "answer in prompt", "tokens", "cost")
+    rows = [
+        (
+            name,
+            f"{sum(part.correct for part in found.sections)} of {sum(part.graded for part in found.sections)}",
+            share(found.headline.accuracy),
+            interval(found.headline.ci95),
+            UNKNOWN if found.retrieval is None else share(found.retrieval.answer_in_prompt),
+            number(found.headline.prompt_tokens_per_question),
+            dollars(found.cost_usd),
+        )
+        for name, found in results.backends.items()
+    ]
+    return Table.of("", headings, rows)
+
+
 def legend_of(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return by title the meanings of headings, and those of what became of the answers that were asked again."""
     cures = [

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memreplay.debugger.breakpoints import KeySubject, parse_breakpoint
-from memreplay.debugger.breakpoints.runner import BreakpointRunner
+from memreplay.debugger.breakpoints import Compare, Contains, KeySubject, parse_breakpoint
+from memreplay.debugger.breakpoints.runner import BreakpointRunner, value_holds
 from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.paths import demo_recordings
+from memreplay.recording.reader import Recording
 from memreplay.timeline.fold import MISSING, value_in
 from memreplay.timeline.timeline import Timeline
 from tests.unit.conftest import Played
@@ -155,3 +158,22 @@ def test_a_live_timeline_stops_after_the_step_that_a_recording_stops_at(played: 
             stops.append(stop.turn)
             assert breakpoints.previous_stop(live.reached + 1) == stop
     assert stops == forward(recorded)
+
+
+def test_a_slot_that_keeps_its_value_in_an_object_is_compared_by_that_value() -> None:
+    kept = {"value": "VerneMQ", "turn": "8", "said_by": "User"}
+    assert value_holds(Compare("==", "VerneMQ"), kept)
+    assert not value_holds(Compare("==", "Mosquitto"), kept)
+    assert value_holds(Compare("!=", "Mosquitto"), kept)
+    assert value_holds(Contains("verne"), kept) and value_holds(Contains("turn"), kept)
+    assert value_holds(Compare("==", kept), kept), "an object is still compared as a whole with an object"
+    assert not value_holds(Compare("==", "VerneMQ"), {"turn": "8"})
+    assert value_holds(Compare("==", "VerneMQ"), {"values": [{"value": "Mosquitto"}, kept]})
+
+
+def test_the_stops_of_a_breakpoint_are_known_before_it_is_set() -> None:
+    with closing(Recording.open(demo_recordings()[0])) as recording:
+        timeline = recording.timeline(recording.run().id, "identity-01")
+        assert runner(timeline, 'shared_data.broker == "Mosquitto"').stops(9) == [4]
+        assert runner(timeline, "shared_data.broker").stops(1) != []
+        assert runner(timeline, 'shared_data.broker == "nothing"').stops(9) == []

@@ -45,19 +45,37 @@ _OPERATORS: Final[Mapping[CompareOp, Callable[[Any, Any], bool]]] = {
 
 
 def value_holds(condition: Condition, value: Any) -> bool:
-    """Return whether a condition other than ``changed`` holds for a value that exists."""
+    """Return whether a condition other than ``changed`` holds for a value that exists.
+
+    A slot that keeps its value in an object (``{"value": …, "turn": …}``, or several of them under ``values``) is
+    compared by what it keeps.
+    """
     match condition:
         case Exists():
             return True
         case Compare(op, literal):
-            return compares(op, value, literal)
+            kept = [] if isinstance(literal, Mapping) else _kept_in(value)
+            return any(compares(op, each, literal) for each in kept or [value])
         case Contains(text):
             wanted = folded(text)
             if isinstance(value, str):
                 return wanted in folded(value)
+            if any(isinstance(each, str) and wanted in folded(each) for each in _kept_in(value)):
+                return True
             return isinstance(value, list | Mapping) and any(folded(str(item)) == wanted for item in value)
         case _:
             return False
+
+
+def _kept_in(value: Any) -> list[Any]:
+    """Return the values that a slot keeps in objects; none if it is no such slot."""
+    if not isinstance(value, Mapping):
+        return []
+    if "value" in value:
+        return [value["value"]]
+    several = value.get("values")
+    listed = several if isinstance(several, list) else []
+    return [each["value"] for each in listed if isinstance(each, Mapping) and "value" in each]
 
 
 def compares(op: CompareOp, value: Any, literal: Any) -> bool:
@@ -135,6 +153,13 @@ class BreakpointRunner:
         found = [self._previous_of(breakpoint_, backend, cursor) for breakpoint_, backend in self._pairs()]
         turn = max((turn for turn in found if turn is not None), default=None)
         return None if turn is None else self.stop_at(turn)
+
+    def stops(self, most: int) -> list[int]:
+        """Return the positions of the first stops, as far as was played."""
+        found: list[int] = []
+        while len(found) < most and (stop := self.next_stop(found[-1] if found else -1)) is not None:
+            found.append(stop.turn)
+        return found
 
     def stop_at(self, turn: int) -> Stop | None:
         """Return what fires at exactly this position, None if nothing does. A live session calls this after each

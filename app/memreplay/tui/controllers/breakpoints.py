@@ -32,6 +32,19 @@ _LIST_TITLE = "breakpoints: enter enables or disables one"
 _REMOVE = "remove the disabled ones"
 
 
+_MOST_COUNTED = 100
+_MOST_NAMED = 6
+
+
+def _stops_words(stops: Sequence[int]) -> str:
+    """``3 stops: turns 8, 12, 40``."""
+    if not stops:
+        return "no stop so far"
+    count = "1 stop" if len(stops) == 1 else f"{len(stops)}{'' if len(stops) < _MOST_COUNTED else '+'} stops"
+    named = ", ".join(map(str, stops[:_MOST_NAMED])) + (" …" if len(stops) > _MOST_NAMED else "")
+    return f"{count}: turn{'' if len(stops) == 1 else 's'} {named}"
+
+
 class Breakpoints:
     """The breakpoints of a conversation. They are saved with its recording."""
 
@@ -85,13 +98,24 @@ class Breakpoints:
                 return str(error)
             return None
 
+        def preview(text: str) -> str:
+            try:
+                wanted = parse_breakpoint(text, subject, backend)
+            except BreakpointError:
+                return ""
+            runner = BreakpointRunner(self._source.timeline, self._retrievals, [wanted])
+            unknown = ", ".join(one_line(name) for name in runner.unknown_places(wanted))
+            return (
+                f"no stop: no state has {unknown} so far" if unknown else _stops_words(runner.stops(_MOST_COUNTED))
+            )
+
         def typed(text: str | None) -> None:
             if text is not None:
                 added = parse_breakpoint(text, subject, backend)
                 self._replace([*self._runner.breakpoints, added])
                 self._warn_of_unknown(added)
 
-        self._host.open_screen(TypingScreen(title, _FORMS, refusal=refusal), typed)
+        self._host.open_screen(TypingScreen(title, _FORMS, refusal=refusal, preview=preview), typed)
 
     def _warn_of_unknown(self, added: Breakpoint) -> None:
         """Warn of a path that no state has: it would never stop anything."""

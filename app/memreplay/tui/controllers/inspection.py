@@ -16,7 +16,6 @@ from memreplay.tui.requests import (
     Evidence,
     FromWhy,
     Hearing,
-    Life,
     OtherAnswer,
     Position,
     RunWanted,
@@ -137,8 +136,6 @@ class Inspection:
                 pass
             case Evidence(question):
                 self._to_evidence(question)
-            case Life(question, backend):
-                self._open_biography(question, backend)
             case FromWhy(further, answer):
                 self.go(further)
                 self._navigation.on_return(lambda: self.explain(answer))
@@ -190,7 +187,8 @@ class Inspection:
     def explain(self, answer: Answer) -> None:
         """Open the screen that explains an answer."""
         self._host.minimize()  # so that panels are laid out when that screen jumps back into them
-        self._host.open_screen(WhyScreen(self._timeline, answer, self._source.load_annotations), self.go)
+        source = self._source
+        self._host.open_screen(WhyScreen(self._timeline, answer, source.load_annotations, source.settings), self.go)
 
     def _other_answer(self, answer: Answer, step: int) -> Answer:
         """Return the next or previous wrong answer in the order of the results; the same one if there is none."""
@@ -226,7 +224,9 @@ class Inspection:
             return
         self._host.minimize()
         choice, annotations = self._source.results, self._source.load_annotations
-        self._host.open_screen(ResultsScreen(self._timeline, table, choice, annotations), self.go)
+        self._host.open_screen(
+            ResultsScreen(self._timeline, table, choice, annotations, self._source.settings), self.go
+        )
 
     @property
     def _no_answers(self) -> str:

@@ -81,6 +81,10 @@ class Navigation:
             self._focused_before_count.focus(scroll_visible=False)
         return count
 
+    def drop_count(self) -> bool:
+        """Forget the count that is being typed. Returns whether there was one."""
+        return self._take_count() is not None
+
     # ---- movements -----------------------------------------------------------------------------------------
 
     def step(self) -> None:
@@ -148,6 +152,11 @@ class Navigation:
         """Going back from the last jump also opens the screen again that caused it."""
         if self._jumps:
             self._jumps[-1] = replace(self._jumps[-1], reopen=reopen)
+
+    @property
+    def came_from_a_screen(self) -> bool:
+        """Return whether going back opens the screen again that led here."""
+        return bool(self._jumps) and self._jumps[-1].reopen is not None
 
     def jump_back(self) -> None:
         """Return to where the last jump started."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -42,9 +42,11 @@ class Asking:
         backends: Sequence[str],
         asker: HandAsker,
         explain: Callable[[Answer], None],
+        settings: Mapping[str, Any],
         host: ReplayHost,
     ) -> None:
         self.progress = ""
+        self._settings = settings
         self._timeline = timeline
         self._backends = backends
         self._asker = asker
@@ -104,7 +106,7 @@ class Asking:
                 self._explain(answer)
 
         self._host.minimize()
-        self._host.open_screen(DuelScreen(self._timeline, question, answers), chosen)
+        self._host.open_screen(DuelScreen(self._timeline, question, answers, self._settings), chosen)
 
 
 class Marking:
@@ -144,6 +146,15 @@ class Marking:
         self._host.post_message(MarkWanted(self._source, turn, expected, evidence.id))
 
 
+class QuestionInput(Input):
+    """A line that takes a pasted text of several lines as one."""
+
+    def _on_paste(self, event: events.Paste) -> None:
+        super()._on_paste(events.Paste(" ".join(event.text.split())))
+        event.stop()
+        event.prevent_default()
+
+
 class AskScreen(Dialog[Question | None]):
     """Returns the question to ask, or None. Typing narrows the list; enter asks what is typed, or picked."""
 
@@ -157,7 +168,7 @@ class AskScreen(Dialog[Question | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="asking"):
-            yield Input(
+            yield QuestionInput(
                 placeholder="your own question; enter asks it, ↓ goes to the list", id="typed", compact=True
             )
             yield PickList(id="questions-to-ask", compact=True)
@@ -209,8 +220,8 @@ class AskScreen(Dialog[Question | None]):
 class Lifetimes:
     """Picks a question and shows the bars; the recording alone decides, and no model is asked."""
 
-    def __init__(self, timeline: Timeline, strip: TimelineStrip, host: ReplayHost) -> None:
-        self._timeline, self._strip, self._host = timeline, strip, host
+    def __init__(self, source: ReplaySource, strip: TimelineStrip, host: ReplayHost) -> None:
+        self._timeline, self._place, self._strip, self._host = source.timeline, source.place, strip, host
 
     def choose(self) -> None:
         """Choose a question, or none to remove the bars."""
@@ -222,11 +233,13 @@ class Lifetimes:
         def chosen(place: int | None) -> None:
             if place == 0:
                 self._strip.show_lifetimes({})
+                self._place.lives = {}
                 self._host.paint_progress()
             elif place is not None:
                 self._host.run_worker(self._find(questions[place - 1]), group="lifetimes", exclusive=True)
 
-        names = ["no bars", *(one_line(question.text) for question in questions)]
+        listed = [one_line(f"{question.text} ({question.kind})") for question in questions]
+        names = ["remove the bars" if self._strip.lives else "none", *listed]
         self._host.open_screen(PickScreen("from when to when is this known?", names), chosen)
 
     async def _find(self, question: Question) -> None:
@@ -243,5 +256,6 @@ class Lifetimes:
             self._host.report("What these memories wrote is not recorded.")
             return
         self._strip.show_lifetimes(lives)
+        self._place.lives = lives
         self._host.paint_progress()
         self._host.announce(f"stored: {one_line(question.text)}")

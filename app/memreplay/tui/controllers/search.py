@@ -77,6 +77,13 @@ class Search:
             self._wanted.clear()
             self._start(self._nearest)
 
+    def clear(self) -> bool:
+        """Forget the text and its marks. Returns whether there was one."""
+        was_there, self._text, self._found, self._shown = bool(self._text), "", None, None
+        self._wanted.clear()
+        self._mark("")
+        return was_there
+
     def next_match(self) -> None:
         """Jump to the next match, or to the first one if none follows."""
         self._walk(self._next)

@@ -17,12 +17,15 @@ from memreplay.debugger.biography import (
     memory_at_last,
 )
 from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.stored import StoredMemory
-from memreplay.timeline.timeline import Timeline
+from memreplay.scoring.verdicts import Label
+from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Decision, Destination, Position
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.views.panels.answers import head_lines
 from memreplay.views.panels.biography import biography_lines
 from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubject
 from memreplay.views.text import Span, line, one_line
@@ -43,10 +46,12 @@ class BiographyScreen(PlaceScreen[Destination | None]):
         self._fact = fact
         self._backends = timeline.backends
         self._memories: dict[str, StoredMemory] = {}
+        self._attributor = Attributor(timeline)
         self._place = self._backends.index(backend) if backend in self._backends else 0
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
+        yield Head(id="head")
         yield LinesView(id="life", classes="panel")
         yield KeyBar()
 
@@ -56,12 +61,32 @@ class BiographyScreen(PlaceScreen[Destination | None]):
         life.border_title = Content("fact biography")
         life.show([line(Span("indexing retrievals …", "dim"))])
         life.focus(scroll_visible=False)
+        self._paint_head(None)
         self._read()
 
     @work(group="biography", exclusive=True)
     async def _read(self) -> None:
         await self.in_thread(self._retrievals.catch_up, None, self._backends[self._place])
         await self._paint()
+
+    @property
+    def _answer(self) -> Answer | None:
+        """Return what this memory answered to the question last; None where the fact is only a turn."""
+        backend, found = self._backends[self._place], None
+        for answer in self._timeline.answers() if isinstance(self._fact, Question) else ():
+            asked = answer.asked
+            if (asked.question_id, asked.backend, asked.by_hand) == (self._fact.id, backend, False):
+                found = answer
+        return found
+
+    def _paint_head(self, label: Label | None) -> None:
+        fact = self._fact
+        if isinstance(fact, Question):
+            self.query_one("#head", Head).show(head_lines(fact, self._answer, label))
+            return
+        who = one_line(self._timeline.conversation.label_of(fact))
+        said = Span(f"{who}: {one_line(fact.text)}", "strong")
+        self.query_one("#head", Head).show([line(Span(f"turn {fact.number}  ", "accent"), said, most=2)])
 
     async def _paint(self) -> None:
         backend = self._backends[self._place]
@@ -75,6 +100,10 @@ class BiographyScreen(PlaceScreen[Destination | None]):
             Span(f"  ←→ {one_line(', '.join(others))}" if others else "", "dim"),
         )
         fact, conversation = self._fact, self._timeline.conversation
+        attribution = None
+        if (answer := self._answer) is not None:
+            attribution = await self.in_thread(self._attributor.attribute, answer)
+        self._paint_head(attribution.label if attribution is not None else None)
         if isinstance(fact, Question):
             lives = biographies(self._timeline, self._retrievals, backend, fact, memory)
             lines = biography_lines(conversation, lives, fact, answerable_from(conversation, memory, fact))

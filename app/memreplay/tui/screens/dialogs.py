@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import ClassVar
 
-from textual import on
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Input, OptionList
 
 from memory_backends.text import folded
@@ -18,7 +20,7 @@ from memreplay.conversations.catalog import Catalog, ListedConversation
 from memreplay.numbers import whole_share
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
-from memreplay.tui.widgets.lines_view import LinesView
+from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.text import Line, Span, Tone, cells, clip, line, one_line, pad, words_in
 
 Refusal = Callable[[str], str | None]
@@ -62,17 +64,29 @@ class Hint(LinesView, can_focus=False):
 
 
 class TypingScreen(Dialog[str | None]):
-    """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected."""
+    """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected.
+
+    ``preview`` says in a thread what would come of what is typed so far; nothing where it says nothing.
+    """
 
     PLACE: ClassVar[Place] = "prompt"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
-    def __init__(self, title: str, note: str, *, value: str = "", refusal: Refusal = lambda text: None) -> None:
+    def __init__(
+        self,
+        title: str,
+        note: str,
+        *,
+        value: str = "",
+        refusal: Refusal = lambda text: None,
+        preview: Callable[[str], str] | None = None,
+    ) -> None:
         super().__init__()
         self._title = title
         self._note = note
         self._value = value
         self._refusal = refusal
+        self._preview = preview
 
     def compose(self) -> ComposeResult:
         with Vertical(id="typing"):
@@ -83,6 +97,17 @@ class TypingScreen(Dialog[str | None]):
         self.query_one("#typing").border_title = Content(one_line(self._title))
         self.query_one(Hint).say(self._note, "dim")
 
+    @on(Input.Changed)
+    def _typing(self, message: Input.Changed) -> None:
+        if self._preview is not None:
+            self._show_preview(self._preview, message.value.strip())
+
+    @work(group="reading", exclusive=True)
+    async def _show_preview(self, preview: Callable[[str], str], text: str) -> None:
+        said = await asyncio.to_thread(preview, text) if text else ""
+        if self.is_mounted:
+            self.query_one(Hint).say(said or self._note, "value" if said else "dim")
+
     @on(Input.Submitted)
     def _typed(self, message: Input.Submitted) -> None:
         message.stop()
@@ -91,6 +116,30 @@ class TypingScreen(Dialog[str | None]):
             self.dismiss(message.value.strip())
         else:
             self.query_one(Hint).say(problem, "bad")
+
+
+class OpeningScreen(Screen[None]):
+    """What is shown while something opens. Keys that are typed meanwhile reach no other screen; escape gives up."""
+
+    def __init__(self, name: str, give_up: Callable[[], None]) -> None:
+        super().__init__()
+        self._name_of_it, self._give_up = name, give_up
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="opening")
+
+    def on_mount(self) -> None:
+        self.query_one("#opening", Bar).say(
+            Span(" opening ", "recorded"),
+            Span(f"  {one_line(self._name_of_it)} …", "strong"),
+            Span("  esc stops", "dim"),
+        )
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        if event.key == "escape":
+            self._give_up()
 
 
 class PickScreen(Dialog[int | None]):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from textual import events, on, work
 from textual.app import ComposeResult
@@ -12,20 +13,21 @@ from textual.containers import Horizontal
 from textual.content import Content
 
 from memreplay.conversations.models import Question
-from memreplay.debugger.recut import Candidate, candidates_of, recut
+from memreplay.debugger.recut import STEP, Limits, Ranking, Recut, way_in
+from memreplay.grading.failures import GradingError
 from memreplay.llm.tokens import token_counter
+from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.verdicts import Label
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.widgets.lines_view import Bar, LinesView
-from memreplay.views.panels.answers import AnswersTable, System, key_of
-from memreplay.views.panels.duel import DUEL_LEGEND, CandidateSubject, duel_lines
+from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.views.panels.answers import AnswersTable, System, head_lines, key_of, stage_sign
+from memreplay.views.panels.duel import DUEL_LEGEND, CandidateSubject, Reached, duel_lines
 from memreplay.views.panels.why import explain_answers
-from memreplay.views.text import Span, one_line
+from memreplay.views.text import Span, line
 
 _NARROWEST_COLUMN = 38
-_TOKENS_A_STEP = 256
 
 
 class DuelColumn(LinesView):
@@ -37,21 +39,41 @@ class DuelColumn(LinesView):
         self.opened: set[int] = set()
 
 
+@dataclass(frozen=True)
+class _Cut:
+    """What one memory ranked, cut at the limits on the screen, and how far the answer comes there."""
+
+    recut: Recut | None
+    reached: Reached
+
+
 class DuelScreen(PlaceScreen[AskKey | None]):
-    """Returns the answer to explain, or None."""
+    """Returns the answer to explain, or None. ``settings`` are those of the run."""
 
     PLACE: ClassVar[Place] = "duel"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
-    def __init__(self, timeline: Timeline, question: Question, answers: Sequence[Answer], focused: int = 0) -> None:
+    def __init__(
+        self,
+        timeline: Timeline,
+        question: Question,
+        answers: Sequence[Answer],
+        settings: Mapping[str, Any],
+        focused: int = 0,
+    ) -> None:
         super().__init__()
         self._timeline = timeline
         self._question = question
         self._answers = tuple(answers)
         self._focused_first = focused
-        self._candidates: list[tuple[Candidate, ...]] = [() for _ in self._answers]
+        self._rankings = [
+            Ranking(timeline.conversation, answer.asked, settings, token_counter(answer.asked.model))
+            for answer in self._answers
+        ]
         self._labels: list[Label | None] = [None for _ in self._answers]
-        self._more = 0
+        self._attributor = Attributor(timeline)
+        self._cuts: list[_Cut | None] = [None for _ in self._answers]
+        self._hits: int | None = None
         self._tokens: int | None = None
         names = AnswersTable(
             (), [answer for answer in self._answers if not answer.asked.by_hand], timeline.backends
@@ -60,7 +82,7 @@ class DuelScreen(PlaceScreen[AskKey | None]):
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
-        yield Bar(id="asked")
+        yield Head(id="asked")
         with Horizontal(id="duel"):
             for number in range(len(self._answers)):
                 yield DuelColumn(number)
@@ -75,18 +97,31 @@ class DuelScreen(PlaceScreen[AskKey | None]):
 
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
-        """Count tokens and attribute the answers in the background."""
-        self._candidates = await self.in_thread(self._ranked)
-        self._paint()
-        explained = await self.in_thread(explain_answers, self._timeline, self._answers)
-        self._labels = [each.attribution.label if each.attribution is not None else None for each in explained]
+        """Attribute the answers and cut the rankings in the background, first at the limits of the run."""
+        if not any(self._labels):
+            explained = await self.in_thread(explain_answers, self._timeline, self._answers)
+            self._labels = [each.attribution.label if each.attribution is not None else None for each in explained]
+        for number, ranking in enumerate(self._rankings):
+            self._cuts[number] = await self.in_thread(self._cut_again, ranking)
         self._paint()
 
-    def _ranked(self) -> list[tuple[Candidate, ...]]:
-        return [
-            candidates_of(self._timeline.conversation, answer.asked, token_counter(answer.asked.model))
-            for answer in self._answers
-        ]
+    def _cut_again(self, ranking: Ranking) -> _Cut:
+        limits = self._limits_of(ranking)
+        recut = ranking.cut(limits)
+        has_answer = bool(self._question.expected or self._question.evidence) and not self._question.abstain
+        is_known = self._timeline.question(self._question.id) is not None
+        if recut is None or not has_answer or not is_known:
+            return _Cut(recut, Reached(is_known=False))
+        try:
+            lost_at = self._attributor.lost_at(recut.asked)
+            return _Cut(recut, Reached(lost_at, way_in(ranking, limits, self._attributor.lost_at)))
+        except GradingError:
+            return _Cut(recut, Reached(is_known=False))
+
+    def _limits_of(self, ranking: Ranking) -> Limits:
+        """Return the limits on the screen; until the user moves one, that of the run."""
+        hits = ranking.limits.hits if self._hits is None else self._hits
+        return Limits(hits, ranking.limits.tokens if self._tokens is None else self._tokens)
 
     @property
     def _columns(self) -> list[DuelColumn]:
@@ -100,37 +135,44 @@ class DuelScreen(PlaceScreen[AskKey | None]):
 
     def _paint(self) -> None:
         asked = self._answers[0].asked
-        cut = [f"{self._more:+} hits" if self._more else "", f"{self._tokens:,} tokens" if self._tokens else ""]
-        words = " · ".join(part for part in cut if part)
+        limits = self._limits_of(self._rankings[self._here])
+        budget = "" if limits.has_no_budget else f" and {limits.tokens:,} tokens"
+        is_changed = (self._hits, self._tokens) != (None, None)
+        words = f"{limits.hits} hits{budget}"
         self.query_one("#header", Bar).say(
             Span(" DUEL ", "recorded"),
             Span(f"  at turn {asked.turn}", "title"),
             Span("  asked by hand" if asked.by_hand else "", "warn"),
-            Span(
-                f"  cut again: {words}; no model is asked" if words else "  as recorded",
-                "changed" if words else "dim",
-            ),
+            Span(f"  cut again: {words}; no model is asked", "changed")
+            if is_changed
+            else Span(f"  as recorded: {words} at most", "dim"),
         )
-        self.query_one("#asked", Bar).say(
-            Span(f" {one_line(self._question.text)}", "strong"),
-            Span("  expected ", "dim") if self._question.expected else "",
-            Span(one_line(self._question.expected), "value"),
-        )
+        signs = [
+            part
+            for name, answer, label in zip(self._names, self._answers, self._labels, strict=True)
+            for letter, tone in [stage_sign(answer, label)]
+            for part in (Span(f" {letter} ", tone), Span(f" {name}   ", "key"))
+        ]
+        self.query_one("#asked", Head).show([*head_lines(self._question, None), line(*signs, most=1)])
         for column in self._columns:
             self._paint_column(column)
 
     def _paint_column(self, column: DuelColumn) -> None:
         number = column.number
-        cut = recut(self._candidates[number], self._question.evidence, self._more, self._tokens)
+        ranking, cut = self._rankings[number], self._cuts[number]
         column.border_title = Content(f"{number + 1} {self._names[number]}")
-        ranked = self._candidates[number]
-        column.border_subtitle = Content(f"{len(ranked)} candidates recorded" if len(ranked) > 1 else "")
+        if cut is None:
+            column.show([line(Span("cutting …", "dim"))])
+            return
+        ranked = len(ranking.candidates)
+        column.border_subtitle = Content(f"{ranked} candidates recorded" if ranked > 1 else "")
         lines = duel_lines(
-            self._timeline.conversation,
             self._question,
             self._answers[number],
             self._labels[number],
-            cut,
+            ranking,
+            cut.recut,
+            cut.reached,
             column.opened,
         )
         column.show(lines, in_view=0 if column.selected is None else column.block_about(column.selected))
@@ -164,34 +206,49 @@ class DuelScreen(PlaceScreen[AskKey | None]):
         column.focus(scroll_visible=False)
 
     def action_more_hits(self) -> None:
-        self._cut(self._more + 1, self._tokens)
+        self._cut(1, self._tokens)
 
     def action_fewer_hits(self) -> None:
-        self._cut(self._more - 1, self._tokens)
+        self._cut(-1, self._tokens)
 
     def action_more_tokens(self) -> None:
-        self._cut(self._more, self._budget + _TOKENS_A_STEP)
+        self._cut(0, (self._budget // STEP + 1) * STEP)
 
     def action_fewer_tokens(self) -> None:
-        self._cut(self._more, max(_TOKENS_A_STEP, self._budget - _TOKENS_A_STEP))
+        """Lower the budget; from that of the run, to the next step that leaves something out."""
+        start = self._budget
+        if self._tokens is None:
+            start = min(start, max(answer.asked.context_tokens for answer in self._answers))
+        self._cut(0, max(STEP, (-(-start // STEP) - 1) * STEP))
 
     def action_as_recorded(self) -> None:
-        self._cut(0, None)
+        self._hits = self._tokens = None
+        self._read()
 
     @property
     def _budget(self) -> int:
-        """Return the budget to start from: the largest context that was recorded, in whole steps."""
+        """Return the budget on the screen; of memories without one, that of a memory that has one."""
         if self._tokens is not None:
             return self._tokens
-        most = max(answer.asked.context_tokens for answer in self._answers)
-        return -(-most // _TOKENS_A_STEP) * _TOKENS_A_STEP
+        budgets = [ranking.limits for ranking in self._rankings]
+        limited = [limits.tokens for limits in budgets if not limits.has_no_budget]
+        return min(limited, default=max(answer.asked.context_tokens for answer in self._answers))
 
     def _cut(self, more: int, tokens: int | None) -> None:
-        hits = max((sum(each.is_hit for each in ranked) for ranked in self._candidates), default=0)
-        deepest = max((len(ranked) for ranked in self._candidates), default=0)
-        self._more = max(-hits, min(more, deepest - min(hits, deepest)))
+        """Cut at so many hits more, and at a budget; one key does nothing that another would not undo."""
+        deepest = max((len(ranking.candidates) for ranking in self._rankings), default=0)
+        if more:
+            most = max((len(ranking.asked.hits) for ranking in self._rankings), default=0)
+            start = (
+                self._hits if self._hits is not None else min(self._rankings[self._here].limits.hits, max(most, 1))
+            )
+            hits = max(0, min(start + more, deepest))
+            if hits == start:
+                self.notify("Nothing more is recorded.", markup=False)
+                return
+            self._hits = hits
         self._tokens = tokens
-        self._paint()
+        self._read()
 
     @on(LinesView.Followed)
     def _followed(self, message: LinesView.Followed) -> None:

@@ -34,7 +34,7 @@ from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import Bar, LinesView, NoteBar
 from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
-from memreplay.views.panels import DiffBase
+from memreplay.views.panels import MARKED, DiffBase
 from memreplay.views.panels.conversation import header_spans
 from memreplay.views.subjects import TurnSubject
 from memreplay.views.text import line
@@ -89,10 +89,10 @@ class ReplayScreen(PlaceScreen[None]):
         self.breakpoints = Breakpoints(source, retrievals, self.playback, self.navigation, self.architectures, self)
         self.search = Search(timeline, self.navigation, self.conversation, self.answers, self.architectures, self)
         self.bookmarks = Bookmarks(source, self.navigation, self.strip, self)
-        self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, self)
+        self.asking = Asking(timeline, source.backends, self._asker, self.inspection.explain, source.settings, self)
         self.marking = Marking(source, self)
         self.forking = Forking(source, self)
-        self.lifetimes = Lifetimes(timeline, self.strip, self)
+        self.lifetimes = Lifetimes(source, self.strip, self)
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
@@ -117,7 +117,8 @@ class ReplayScreen(PlaceScreen[None]):
         self.breakpoints.load()
         self.conversation.focus(scroll_visible=False)
         if self.player is None:
-            self.move_to(1)
+            self.strip.show_lifetimes(self.source.place.lives)
+            self.move_to(self.source.place.turn)
         if self.source.not_shown:
             self.report(self.source.not_shown, "warning")
         self.paint()
@@ -145,6 +146,7 @@ class ReplayScreen(PlaceScreen[None]):
         self.inspection.go(destination)
 
     def cursor_moved(self) -> None:
+        self.source.place.turn = self.cursor
         self.announce("")
         self.paint()
 
@@ -271,8 +273,26 @@ class ReplayScreen(PlaceScreen[None]):
         else:
             self.post_message(ContinueWanted(self.source))
 
+    def _close_innermost(self) -> bool:
+        """Close what was opened last on this screen: a count, search marks, bars, a diff. False if nothing is."""
+        if self.navigation.drop_count() or self.search.clear():
+            self.announce("")
+        elif self.strip.lives:
+            self.strip.show_lifetimes({})
+            self.source.place.lives = {}
+        elif self.base != MARKED:
+            self.inspection.base = MARKED
+        elif self.navigation.came_from_a_screen:
+            self.navigation.jump_back()
+        else:
+            return False
+        self.paint()
+        return True
+
     def action_leave(self) -> None:
-        """Leave a recording at once; ask first while a run is live."""
+        """Close the innermost thing, then leave a recording at once; ask first while a run is live."""
+        if self._close_innermost():
+            return
         if self.player is None or self.player.run.over:
             self.dismiss()
             return

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -13,12 +14,16 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.screen import ScreenResultType
 
+from memreplay.debugger.budget import BudgetCurves, budget_curves
 from memreplay.errors import MemreplayError
+from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Destination, Evidence, OtherAnswer, VisitWanted, WholeRun
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
+from memreplay.tui.screens.budget import BudgetScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
@@ -110,7 +115,8 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         narrowed = f"{self._choice.in_short} · {shown:,} of {total:,}" if self._choice.narrows else f"{total:,}"
         listing.border_title = Content(f"questions · {narrowed}")
         listing.show(self.document, in_view=self.document.cursor if chosen else None)
-        self.query_one("#legend", Bar).say(Span(f" {letters_legend(self._matrix.labels)}", "dim"))
+        kinds = "  ≡ multiple choice" if self._matrix.has_both_kinds else ""
+        self.query_one("#legend", Bar).say(Span(f" {letters_legend(self._matrix.labels)}{kinds}", "dim"))
         self._show_columns()
         self._show_selected()
 
@@ -278,6 +284,15 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
 
     # ---- leaving -------------------------------------------------------------------------------------------
 
+    @abstractmethod
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        """Return the budget curves of what is listed, at so many hits; in a thread."""
+
+    def action_budget(self) -> None:
+        """Show how much reaches the prompt at which budget."""
+        if len(self._matrix.table):
+            self.app.push_screen(BudgetScreen(self.header[1], self.curves))
+
     def action_why(self) -> None:
         answer = self.document.selected_answer
         if answer is None:
@@ -306,8 +321,10 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
         table: AnswersTable,
         choice: ResultsChoice,
         load_annotations: Callable[[], Annotations],
+        settings: Mapping[str, Any],
     ) -> None:
         super().__init__(table, choice)
+        self._settings = settings
         self._load_annotations = load_annotations
         self._timeline = timeline
         self._conversation = timeline.conversation
@@ -328,8 +345,11 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     async def _attribute(self) -> None:
         self.show_labels(await self.in_thread(labels_of, self._timeline, self._matrix.table))
 
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        return budget_curves([self._timeline], self._settings, top_k)
+
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
-        why = WhyScreen(self._timeline, answer, self._load_annotations, to_write=to_write)
+        why = WhyScreen(self._timeline, answer, self._load_annotations, self._settings, to_write=to_write)
         self.app.push_screen(why, self._left_why)
 
     def _left_why(self, destination: Destination | None) -> None:
@@ -423,6 +443,12 @@ class RunScreen(QuestionsScreen[None]):
             self.show_labels(labels)
         self._say("")
 
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        with closing(Recording.open(self._path)) as recording, reporting_damage(self._path):
+            run = recording.run()
+            timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
+            return budget_curves(timelines, run.settings, top_k)
+
     # ---- into a conversation -------------------------------------------------------------------------------
 
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
@@ -441,7 +467,9 @@ class RunScreen(QuestionsScreen[None]):
         if answer is None:
             self.notify(_ANOTHER_RUN, markup=False)
             return
-        why = WhyScreen(source.timeline, answer, source.load_annotations, source, to_write=to_write)
+        why = WhyScreen(
+            source.timeline, answer, source.load_annotations, source.settings, source, to_write=to_write
+        )
         match await self.app.push_screen_wait(why):
             case None:
                 pass

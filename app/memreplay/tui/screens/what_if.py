@@ -25,8 +25,9 @@ from memreplay.scoring.verdicts import Intervention, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import KeyBar, PlaceScreen
-from memreplay.tui.widgets.lines_view import Bar, LinesView
-from memreplay.views.panels.what_if import Agreement, Row, rows_of, what_if_lines
+from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.views.panels.answers import head_lines
+from memreplay.views.panels.what_if import Agreement, Row, rows_of, what_if_head, what_if_lines
 from memreplay.views.panels.why import PROMPT_LEGEND, prompt_view
 from memreplay.views.text import Line, Span, line, one_line
 
@@ -54,11 +55,13 @@ class WhatIfScreen(PlaceScreen[None]):
         self._label: Label | None = None
         self._agreement: Agreement = lambda asked: False
         self._place = 0
+        self._asks_all_when_ready = False
         self._rebuilt = False
 
     def compose(self) -> ComposeResult:
         """Return the changes, and the two prompts side by side if there is room."""
         yield Bar(id="header")
+        yield Head(id="head")
         with Container(id="whatif"):
             yield ChangesView(id="changes", classes="panel")
             with Container(id="prompts"):
@@ -72,6 +75,7 @@ class WhatIfScreen(PlaceScreen[None]):
         self.query_one("#changes", ChangesView).border_title = Content("what if")
         self.query_one("#original", LinesView).border_title = Content("the prompt as sent")
         self.query_one("#changes", ChangesView).show([line(Span("making the prompts …", "dim"))])
+        self.query_one("#head", Head).show(head_lines(self._question, self._answer))
         self._paint_prompt("#original", self._answer.asked)
         self._paint_header("")
         self._prepare()
@@ -91,6 +95,8 @@ class WhatIfScreen(PlaceScreen[None]):
             self.notify(str(error), severity="error", markup=False)
             return
         self._paint()
+        if self._asks_all_when_ready:
+            self.call_later(self.action_ask_all)
 
     def _read(self) -> tuple[list[Row], Label | None, Agreement]:
         """Return the changes with their costs, the recorded replies, the verdict, and who else says so; in a
@@ -120,7 +126,11 @@ class WhatIfScreen(PlaceScreen[None]):
             self._ask([self._rows[self._place].intervention])
 
     def action_ask_all(self) -> None:
-        """Ask under every change that has no reply yet."""
+        """Ask under every change that has no reply yet; as soon as the prompts are made."""
+        if not self._rows:
+            self._asks_all_when_ready = True
+            self._paint_header("asking all as soon as the prompts are made")
+            return
         self._ask([row.intervention for row in self._rows if row.reask is None and row.state == "open"])
 
     def action_stop(self) -> None:
@@ -198,7 +208,9 @@ class WhatIfScreen(PlaceScreen[None]):
     def _paint(self) -> None:
         if not self.is_mounted or not self._rows:
             return
-        lines = what_if_lines(self._question, self._answer, self._label, self._rows, self._place, self._agreement)
+        head = what_if_head(self._question, self._answer, self._label, self._rows, self._agreement)
+        self.query_one("#head", Head).show(head)
+        lines = what_if_lines(self._rows, self._place)
         marked = next((place for place, made in enumerate(lines) if _is_selected(made)), None)
         self.query_one("#changes", ChangesView).show(lines, in_view=marked)
         row = self._rows[self._place]

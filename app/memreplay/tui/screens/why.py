@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,9 +15,12 @@ from textual.content import Content
 
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
+from memreplay.debugger.recut import Ranking
+from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.probes import typed_question
 from memreplay.errors import MemreplayError
 from memreplay.llm.judging import Verdict
+from memreplay.llm.tokens import token_counter
 from memreplay.scoring.evidence_trail import Trail
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
@@ -27,16 +30,17 @@ from memreplay.tui.requests import (
     Destination,
     FromWhy,
     Hearing,
-    Life,
     OtherAnswer,
     Position,
     WhatIfWanted,
 )
 from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.widgets.lines_view import Bar, LinesView
-from memreplay.views.panels.answers import AnswersTable, key_of
+from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.views.panels.answers import AnswersTable, head_lines, key_of
+from memreplay.views.panels.duel import ladder_lines
 from memreplay.views.panels.why import (
     PROMPT_LEGEND,
     Explanation,
@@ -48,7 +52,10 @@ from memreplay.views.panels.why import (
     why_lines,
 )
 from memreplay.views.subjects import AnswerSubject, DecisionSubject, PromptSubject, TurnSubject, origin_words
-from memreplay.views.text import Line, Span, one_line
+from memreplay.views.text import Line, Span, line, one_line
+
+_RUNGS = 7
+"""Candidates of a ranking that are shown."""
 
 
 class WhyScreen(PlaceScreen[Destination | None]):
@@ -63,16 +70,18 @@ class WhyScreen(PlaceScreen[Destination | None]):
         timeline: Timeline,
         answer: Answer,
         load_annotations: Callable[[], Annotations],
+        settings: Mapping[str, Any],
         source: ReplaySource | None = None,
         *,
         to_write: bool = False,
     ) -> None:
-        """``source`` is where the answer was recorded, if no replay of it is open.
+        """``settings`` are those of the run; ``source`` is where it was recorded, if no replay of it is open.
 
         ``to_write``: go on to where the evidence should have been written as soon as that is known.
         """
         super().__init__()
         self._goes_on = to_write
+        self._settings = settings
         self._load_annotations, self._source = load_annotations, source
         asked = answer.asked
         question = timeline.question(asked.question_id) or typed_question(asked.typed or "")
@@ -81,6 +90,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
         self._answers = answers_beside(timeline, key_of(answer))
         self._place = self._answers.index(answer)
         self._explanations: Sequence[Explanation] = ()
+        self._ladders: Sequence[Sequence[Line]] = ()
 
     @property
     def answer(self) -> Answer:
@@ -89,6 +99,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
     def compose(self) -> ComposeResult:
         """Explanation and prompt, side by side if there is room."""
         yield Bar(id="header")
+        yield Head(id="head")
         with Container(id="why"):
             yield LinesView(id="verdict", classes="panel")
             yield LinesView(id="prompt", classes="panel")
@@ -104,15 +115,31 @@ class WhyScreen(PlaceScreen[Destination | None]):
 
     @work(group="attribution", exclusive=True)
     async def _read(self) -> None:
-        self._explanations = await self.in_thread(explain_answers, self._timeline, self._answers)
+        explained = await self.in_thread(explain_answers, self._timeline, self._answers)
+        self._ladders = await self.in_thread(self._ranked)
+        self._explanations = explained
         if self in self.app.screen_stack:  # else the user has left
             self._paint()
             if self._goes_on and self.app.screen is self:
                 self._goes_on = False
                 self.action_write()
 
+    def _ranked(self) -> list[list[Line]]:
+        """Return what each memory ranked: the evidence, what took its place, and the cut; in a thread."""
+        ladders = []
+        for answer in self._answers:
+            count = token_counter(answer.asked.model)
+            ranking = Ranking(self._timeline.conversation, answer.asked, self._settings, count)
+            cut = ranking.cut(ranking.limits)
+            shown = cut is not None and (ranking.candidates or cut.asked.cut)
+            ladders.append([*ladder_lines(ranking, cut, self._question, most=_RUNGS)] if cut and shown else [])
+        return ladders
+
     def _paint(self) -> None:
         answer, asked = self.answer, self.answer.asked
+        attribution = self._explanations[self._place].attribution if self._explanations else None
+        verdict_of = attribution.label if attribution is not None else None
+        self.query_one("#head", Head).show(head_lines(self._question, answer, verdict_of))
         self.query_one("#header", Bar).say(
             Span(" WHY ", "recorded"),
             Span(f"  {one_line(asked.backend)}", "strong"),
@@ -131,6 +158,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
                 self._explanations,
                 {system: names.name_of(system) for system in names.systems},
                 label,
+                self._ladders[self._place],
             )
         else:
             lines = waiting_lines(self._question, answer, label)
@@ -164,7 +192,9 @@ class WhyScreen(PlaceScreen[Destination | None]):
             if key is not None:
                 self._look_at([key_of(answer) for answer in self._answers].index(key))
 
-        self.app.push_screen(DuelScreen(self._timeline, self._question, self._answers, self._place), chosen)
+        self.app.push_screen(
+            DuelScreen(self._timeline, self._question, self._answers, self._settings, self._place), chosen
+        )
 
     def action_next_wrong(self) -> None:
         self.dismiss(OtherAnswer(1, self.answer))
@@ -180,8 +210,18 @@ class WhyScreen(PlaceScreen[Destination | None]):
             self.dismiss(self._to_the_write(subject.turn_id))
         elif isinstance(subject, PromptSubject):
             self._go_to_write(subject)
+        elif self._question.evidence:
+            if isinstance(subject, AnswerSubject):
+                self._look_at([key_of(answer) for answer in self._answers].index(subject.key))
+            self.dismiss(self._to_the_write(self._first_lost))
         else:
             self.notify("This question names no evidence.", markup=False)
+
+    @property
+    def _first_lost(self) -> str:
+        """Return the first evidence turn that was lost; the first of all if none was."""
+        lost = (trail.turn for trail in self._trails if trail.lost_at is not None)
+        return next(lost, self._question.evidence[0])
 
     @on(LinesView.Followed)
     def _followed(self, message: LinesView.Followed) -> None:
@@ -199,9 +239,16 @@ class WhyScreen(PlaceScreen[Destination | None]):
 
     def action_biography(self) -> None:
         if self._question.evidence:
-            self.dismiss(Life(self._question, self.answer.asked.backend))
+            biography = BiographyScreen(
+                self._timeline, RetrievalIndex(self._timeline), self._question, self.answer.asked.backend
+            )
+            self.app.push_screen(biography, self._left_biography)
         else:
             self.notify("This question names no evidence.", markup=False)
+
+    def _left_biography(self, destination: Destination | None) -> None:
+        if destination is not None:
+            self.dismiss(destination)
 
     def action_what_if(self) -> None:
         """Ask the answer again under one change at a time, if it is wrong."""
@@ -311,7 +358,7 @@ class TwoWhysScreen(PlaceScreen[int | None]):
             view.border_title = Content(f"{number} {one_line(side.name)} · {one_line(side.answer.asked.backend)}")
             asked = side.answer.asked
             known = side.timeline.question(asked.question_id) or typed_question(asked.typed or "")
-            view.show(waiting_lines(known, side.answer))
+            view.show([*head_lines(known, side.answer), line(""), *waiting_lines(known, side.answer)])
         self._views[0].focus(scroll_visible=False)
         self._read()
 
@@ -328,7 +375,9 @@ class TwoWhysScreen(PlaceScreen[int | None]):
             names = AnswersTable.until(side.timeline, asked.turn)
             question = side.timeline.question(asked.question_id) or typed_question(asked.typed or "")
             own = explained[answers.index(side.answer)]
-            view.show(why_lines(question, own, explained, {one: names.name_of(one) for one in names.systems}))
+            label = own.attribution.label if own.attribution is not None else None
+            page = why_lines(question, own, explained, {one: names.name_of(one) for one in names.systems})
+            view.show([*head_lines(question, side.answer, label), line(""), *page])
 
     def action_next_change(self) -> None:
         self.dismiss(1)

@@ -472,6 +472,12 @@ class Bar(LinesView, can_focus=False):
         self.show([line(*parts, most=1)])
 
 
+class Head(LinesView, can_focus=False):
+    """The few lines that a page is about. They stay in sight wherever the page below is scrolled to."""
+
+    SHOWS_PLACE = False
+
+
 class NoteBar(Bar):
     """A sentence behind a sign; hidden while there is none."""
 

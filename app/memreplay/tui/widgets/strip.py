@@ -193,6 +193,11 @@ class TimelineStrip(Bar):
             self.styles.height = len(lines)
         self.show(lines)
 
+    @property
+    def lives(self) -> Mapping[str, Lifetime]:
+        """Return the bars that are shown, by memory."""
+        return self._lives
+
     def show_lifetimes(self, lives: Mapping[str, Lifetime]) -> None:
         """Show from the next paint on when each memory knew an answer; none removes the bars."""
         self._lives = lives

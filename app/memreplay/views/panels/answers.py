@@ -62,6 +62,8 @@ Labels = Mapping[tuple[str, AskKey], Label]
 """The failure label of each attributed answer, by :func:`place_of`."""
 
 
+_ROWS_OF_A_QUESTION: Final = 2
+
 _LARGEST_CUTOFF: Final = max(CUTOFFS)
 
 
@@ -157,6 +159,31 @@ def stage_sign(answer: Answer | None, label: Label | None) -> tuple[str, Tone]:
         return stage_chip(label)
     sign = sign_of(answer)
     return sign.text, "lost" if sign.tone == "bad" else "doubt" if sign.tone == "warn" else sign.tone
+
+
+def head_lines(question: Question, answer: Answer | None, label: Label | None = None) -> list[Line]:
+    """Return what a page about a question is about: the question, expected and given answer, and the verdict."""
+    lines = [line(Span(one_line(question.text), "strong"), most=_ROWS_OF_A_QUESTION)]
+    expected = [Span("expected  ", "dim"), Span(one_line(question.expected), "value")] if question.expected else []
+    if answer is None:
+        return [*lines, line(*expected, most=1)] if expected else lines
+    said = answer.scored.score.predicted if answer.scored is not None else None
+    if said is None and answer.received is not None:
+        said = answer.received.reply.text
+    sign = sign_of(answer)
+    given = [
+        Span("  →  " if expected else "", "dim"),
+        sign,
+        Span(f" {one_line(said or answer.error or '–')}", sign.tone),
+    ]
+    lines.append(line(*expected, *given, most=_ROWS_OF_A_QUESTION))
+    if label is not None:
+        letter, chip = stage_chip(label)
+        name = label.replace("_", " ")
+        lines.append(
+            line(Span(f" {letter} {name} ", chip), Span(f"  {VERDICTS[label].words}", label_tone(label)), most=1)
+        )
+    return lines
 
 
 def letters_legend(labels: Labels) -> str:

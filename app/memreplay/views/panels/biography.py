@@ -36,7 +36,7 @@ def biography_lines(
 
     ``answerable`` is the position from which what is stored holds the answer of the question; None for never.
     """
-    lines = [] if question is None else list(_question_lines(question, lives, answerable))
+    lines = [] if question is None else list(_known_lines(lives, answerable))
     for life in lives:
         if lines:
             lines.append(line(""))
@@ -44,9 +44,7 @@ def biography_lines(
     return lines
 
 
-def _question_lines(question: Question, lives: Sequence[Biography], start: int | None) -> Iterator[Line]:
-    yield line(Span(one_line(question.text), "strong"))
-    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
+def _known_lines(lives: Sequence[Biography], start: int | None) -> Iterator[Line]:
     if not all(life.is_recorded for life in lives):
         yield line(Span("– what this memory stored was not recorded", "dim"))
     elif start is None:
@@ -94,7 +92,8 @@ def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:
 
 def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
     form = Span(stored.form, "good")
-    where = Span(f"  {one_line(stored.place)}  {one_line(stored.item)}", "dim")
+    item = "" if stored.item == stored.place else f"  {one_line(stored.item)}"
+    where = Span(f"  {one_line(stored.place)}{item}", "dim")
     yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
     if stored.superseded_at is not None:
         by = f"by {one_line(stored.successor)}" if stored.successor else "by a later value"
@@ -106,10 +105,10 @@ def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
 
 
 def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
-    found = sum(not below for _, _, below in seen.ranks)
+    found = sum(not below for _, _, below in seen.ranks) if seen.in_prompt is None else seen.in_prompt
     yield line(
         Span(f"{'':>6}", "dim"),
-        Span("retrieved ", "title"),
+        Span("retrieved " if seen.in_prompt is None else "in the prompt ", "title"),
         Span(f"at {found} of {seen.read_paths} ordinary turns", "plain" if found else "dim"),
     )
     if len(seen.ranks) > _MOST_SIGHTINGS:

@@ -266,7 +266,13 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
         shown.append(key)
         if len(keys) > 1:
             lines.append(line(Span(short_key(key, timeline.conversation.id, backend), "title")))
-        if in_view is None and state.first_change is not None:
+        facts, changed_fact = _facts(timeline, backend, key, cursor, base)
+        if facts:
+            # What is known comes first; the rest of the state is bookkeeping.
+            if in_view is None and changed_fact is not None:
+                in_view, changed = len(lines) + changed_fact, key
+            lines += [*facts, line(Span("── the whole state as JSON", "dim"))]
+        elif in_view is None and state.first_change is not None:
             in_view, changed = len(lines) + state.first_change, key
         lines += _with_subjects(state, backend, key)
     others = f" (+{len(shown) - 1})" if len(shown) > 1 else ""
@@ -284,6 +290,49 @@ def _state(timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBa
     if base.kind in ("off", "architecture"):
         return state_lines(after, after)
     return folded(state_lines(before, after)) if base.folds else state_lines(before, after)
+
+
+def _facts(
+    timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBase
+) -> tuple[list[Line], int | None]:
+    """Return a line for each slot of a state: its value, the turn that said it, and whether it changed; and the
+    place of the first that changed. Nothing of a state that keeps no slots.
+    """
+    name = timeline.description(backend).store_of(key).slots
+    after = timeline.state_at(backend, key, cursor) if name is not None else None
+    slots = after.get(name) if isinstance(after, Mapping) else None
+    if name is None or not isinstance(slots, Mapping) or not slots:
+        return [], None
+    before = timeline.state_at(backend, key, base.position_before(cursor))
+    old = before.get(name) if isinstance(before, Mapping) else None
+    known = old if isinstance(old, Mapping) else {}
+    lines: list[Line] = []
+    first: int | None = None
+    for slot, held in slots.items():
+        sign: Sign = " " if base.kind in ("off", "architecture") else _sign_of(known.get(slot, MISSING), held)
+        if sign != " " and first is None:
+            first = len(lines)
+        about = ValueSubject(backend, key, (name, slot))
+        lines.append(line(Span(f"{sign} ", _TONE[sign]), *_fact(slot, held), hang=4, about=about))
+    return lines, first
+
+
+def _sign_of(before: Any, after: Any) -> Sign:
+    return "+" if isinstance(before, MissingValue) else " " if before == after else "~"
+
+
+def _fact(slot: str, held: Any) -> Iterator[Span]:
+    """Yield a slot as ``user.name = Arnau Ferrusola · turn 3``."""
+    several = held.get("values") if isinstance(held, Mapping) else None
+    values = several if isinstance(several, list) else [held]
+    yield Span(f"{one_line(slot)} = ", "key")
+    for place, each in enumerate(values):
+        kept = each if isinstance(each, Mapping) and "value" in each else {"value": each}
+        said = kept["value"] if isinstance(kept["value"], str) else _json(kept["value"])
+        turn = kept.get("turn")
+        yield Span("; " if place else "", "dim")
+        yield Span(one_line(said), "value")
+        yield Span(f" · turn {one_line(str(turn))}" if turn else "", "dim")
 
 
 def _with_subjects(state: StateLines, backend: str, key: str) -> list[Line]:

@@ -12,10 +12,10 @@ from memreplay.recording.counterfactuals import Reask
 from memreplay.runtime.changes import Change
 from memreplay.runtime.reasking import Cost
 from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
-from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, VERDICTS, Intervention, Label
+from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention, Label
 from memreplay.scoring.what_if import shows_evidence
 from memreplay.timeline.timeline import Answer
-from memreplay.views.panels.answers import label_tone, sign_of
+from memreplay.views.panels.answers import head_lines
 from memreplay.views.text import Line, Span, line, one_line, paragraphs
 
 State = Literal["open", "asking", "no effect"]
@@ -35,33 +35,19 @@ class Row:
     state: State = "open"
 
 
-def what_if_lines(
-    question: Question,
-    answer: Answer,
-    label: Label | None,
-    rows: Sequence[Row],
-    selected: int,
-    agreement: Agreement,
+def what_if_head(
+    question: Question, answer: Answer, label: Label | None, rows: Sequence[Row], agreement: Agreement
 ) -> list[Line]:
-    """Return the whole page; ``selected`` is the index of a row."""
+    """Return what stays in sight: question, answers and verdict, and what the changes say so far."""
+    return [*head_lines(question, answer, label), *_verdict_lines(question, answer, label, rows, agreement)]
+
+
+def what_if_lines(rows: Sequence[Row], selected: int) -> list[Line]:
+    """Return the changes; ``selected`` is the index of a row."""
     return [
-        *_answer_lines(question, answer, label),
-        line(""),
-        *_verdict_lines(question, answer, label, rows, agreement),
-        line(""),
         line(Span("changes", "title"), Span("  enter asks the selected one, A all that are open", "dim")),
         *(made for place, row in enumerate(rows) for made in _row_lines(row, place == selected)),
     ]
-
-
-def _answer_lines(question: Question, answer: Answer, label: Label | None) -> Iterator[Line]:
-    yield line(Span(one_line(question.text), "strong"))
-    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
-    reply = answer.received.reply.text if answer.received is not None else None
-    sign = sign_of(answer)
-    yield line(Span("original  ", "dim"), sign, Span(f" {one_line(reply or '–')}", sign.tone), hang=10)
-    if label is not None:
-        yield line(Span("verdict   ", "dim"), Span(VERDICTS[label].words, label_tone(label)), hang=10)
 
 
 def _verdict_lines(
@@ -75,13 +61,23 @@ def _verdict_lines(
         others_agree=agreement(asked),
         shows_evidence=shows_evidence(question.evidence, answer.asked.hits),
     )
-    yield line(Span("what the changes say", "title"))
     if cure is None:
-        yield line(Span("Not decided yet: it takes the control (unchanged) and the evidence alone.", "dim"))
+        yield line(
+            Span("what if  ", "title"),
+            Span("not decided yet: it takes the control (unchanged) and the evidence alone", "dim"),
+            most=1,
+        )
         return
-    yield line(Span(cure.replace("_", " "), "strong"), Span(f"  {CURE_MEANINGS[cure]}"), hang=2)
-    if (least := least_repair(asked)) is not None:
-        yield line(Span("least change that repairs it  ", "dim"), Span(_name(least), "good"))
+    least = least_repair(asked)
+    repaired = "" if least is None else f" · least change that repairs it: {_name(least)}"
+    yield line(
+        Span("what if  ", "title"),
+        Span(cure.replace("_", " "), "strong"),
+        Span(repaired, "good"),
+        Span(f"  {CURE_MEANINGS[cure]}"),
+        hang=9,
+        most=2,
+    )
 
 
 def _row_lines(row: Row, is_selected: bool) -> Iterator[Line]:

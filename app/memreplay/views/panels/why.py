@@ -18,7 +18,7 @@ from memreplay.scoring.attribution import Attribution, Attributor, without_verdi
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
-from memreplay.views.panels.answers import System, key_of, label_tone, sign_of, stage_chip
+from memreplay.views.panels.answers import System, key_of, label_tone, sign_of
 from memreplay.views.panels.conversation import turns_words
 from memreplay.views.subjects import AnswerSubject, PromptSubject, TurnSubject
 from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs, visible
@@ -30,6 +30,9 @@ _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     "not_retrieved": ("✗ written but not retrieved", "bad"),
     "cut": ("✗ retrieved but cut", "bad"),
 }
+
+_LONGEST_IN_THE_HEAD: Final = 100
+"""Characters of a reply that the head of a page shows on any screen."""
 
 
 @dataclass(frozen=True)
@@ -75,14 +78,17 @@ def why_lines(
     others: Sequence[Explanation],
     names: Mapping[System, str],
     label: Verdict | None = None,
+    ladder: Sequence[Line] = (),
 ) -> list[Line]:
-    """Return the page without the prompt. ``label`` was given by hand."""
+    """Return the page below its head, without the prompt. ``label`` was given by hand.
+
+    Question, answers and verdict stand in the head, and are not said again. ``ladder`` is what memory ranked.
+    """
     return [
-        *_question_lines(question, explanation.answer),
-        line(""),
         *_lost_lines(explanation),
+        *([line(""), *ladder] if ladder else ()),
         line(""),
-        *_reply_lines(explanation.answer, label),
+        *_reply_lines(question, explanation.answer, label),
         line(""),
         *_others_lines(explanation, others, names),
     ]
@@ -91,23 +97,13 @@ def why_lines(
 def waiting_lines(question: Question, answer: Answer, label: Verdict | None = None) -> list[Line]:
     """Return the page while attribution is running."""
     return [
-        *_question_lines(question, answer),
-        line(""),
         line(Span("where the fact was lost: reading the events …", "dim")),
         line(""),
-        *_reply_lines(answer, label),
+        *_reply_lines(question, answer, label),
     ]
 
 
-def _question_lines(question: Question, answer: Answer) -> Iterator[Line]:
-    yield line(
-        Span(f"{one_line(type_words(question.type, question.other_type))}  ", "dim"),
-        Span(one_line(question.text), "strong"),
-    )
-    yield line(Span("expected  ", "dim"), Span(one_line(question.expected), "value"), hang=10)
-    predicted = answer.scored.score.predicted if answer.scored is not None else None
-    sign = sign_of(answer)
-    yield line(Span("answered  ", "dim"), sign, Span(f" {one_line(predicted or '–')}", sign.tone), hang=10)
+def _choices_lines(question: Question, answer: Answer) -> Iterator[Line]:
     for index, choice in enumerate(question.choices):
         right = index == question.correct_index
         taken = answer.scored is not None and answer.scored.score.predicted_index == index
@@ -117,18 +113,24 @@ def _question_lines(question: Question, answer: Answer) -> Iterator[Line]:
 
 def _lost_lines(explanation: Explanation) -> Iterator[Line]:
     attribution = explanation.attribution
-    yield line(Span("where the fact was lost", "title"))
+    is_right = attribution is not None and attribution.label is not None and VERDICTS[attribution.label].is_right
+    yield line(Span("what the answer rests on" if is_right else "where the fact was lost", "title"))
     if attribution is None:
         yield line(Span("not scored yet", "dim"))
         return
-    if attribution.label is not None:
-        tone = label_tone(attribution.label)
-        letter, chip = stage_chip(attribution.label)
-        name = attribution.label.replace("_", " ")
-        yield line(Span(f" {letter} {name} ", chip), Span(f"  {VERDICTS[attribution.label].words}", tone), hang=2)
-    yield line(one_line(attribution.detail))
     for trail in explanation.trails:
         yield _trail_line(explanation.conversation, trail)
+    said = _said_besides(attribution.detail, explanation.trails)
+    if said and said != explanation.answer.error:
+        yield line(one_line(said))
+
+
+def _said_besides(detail: str, trails: Sequence[Trail]) -> str:
+    """Return what a verdict says beyond the lines of the turns, which name stage and ranks but no reasons."""
+    for trail in trails:
+        if trail.loss is None:
+            detail = detail.replace(trail.sentence, "")
+    return " ".join(detail.split())
 
 
 def _trail_line(conversation: Conversation, trail: Trail) -> Line:
@@ -146,22 +148,26 @@ def _trail_line(conversation: Conversation, trail: Trail) -> Line:
     )
 
 
-def _reply_lines(answer: Answer, label: Verdict | None) -> Iterator[Line]:
-    yield line(Span("the reply as received", "title"))
+def _reply_lines(question: Question, answer: Answer, label: Verdict | None) -> Iterator[Line]:
+    """Yield the reply, unless it is the answer that stands in the head, what it cost, and how it was graded."""
+    kind = one_line(type_words(question.type, question.other_type))
+    yield line(Span("the reply as received", "title"), Span(f"  {kind}" if kind else "", "dim"))
+    yield from _choices_lines(question, answer)
     if answer.received is None:
         yield line(Span("no reply yet", "dim"))
         return
     reply = answer.received.reply
     if answer.error is not None:
         yield line(Span(f"! {one_line(answer.error)}", "bad"), hang=2)
-    if reply.text is not None:
+    predicted = answer.scored.score.predicted if answer.scored is not None else None
+    if reply.text is not None and (reply.text.strip() != predicted or len(reply.text) > _LONGEST_IN_THE_HEAD):
         yield from paragraphs(reply.text, indent=2)
     usage = reply.usage
     reused = " · reused from an earlier run" if reply.reused else ""
     tokens = f"{usage.prompt:,} + {usage.completion:,} tokens"
     yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
     if answer.scored is not None:
-        yield line(Span("parsed as  ", "dim"), *_parsed(answer), hang=11)
+        yield line(Span("parsed as  ", "dim"), *_parsed(answer, answer.received.reply.text), hang=11)
         yield from _grading_lines(answer, label)
 
 
@@ -190,13 +196,13 @@ def _verdict(is_right: bool) -> Span:
     return Span("right", "good") if is_right else Span("wrong", "bad")
 
 
-def _parsed(answer: Answer) -> list[Span]:
+def _parsed(answer: Answer, reply: str | None) -> list[Span]:
     assert answer.scored is not None
     score = answer.scored.score
     parts = []
     if score.predicted_index is not None:
         parts.append(f"option {score.predicted_index}")
-    elif score.predicted is not None:
+    elif score.predicted is not None and score.predicted != (reply or "").strip():
         parts.append(f"“{one_line(score.predicted)}”")
     if score.exact_match is not None:
         parts.append("contains the expected words" if score.exact_match else "lacks the expected words")
@@ -204,7 +210,8 @@ def _parsed(answer: Answer) -> list[Span]:
         parts.append(f"{whole_share(score.entity_recall)} of the expected entities")
     if score.f1 is not None:
         parts.append(f"F1 {score.f1:.2f}")
-    return [Span(" · ".join(parts) or "nothing"), Span(f"  {score.outcome}", "dim")]
+    nothing = "nothing" if score.predicted is None else "it stands"
+    return [Span(" · ".join(parts) or nothing), Span(f"  {score.outcome}", "dim")]
 
 
 def _others_lines(
@@ -222,7 +229,7 @@ def _others_lines(
             sign_of(answer),
             Span(f" {one_line(name)}  ", "key"),
             Span(VERDICTS[label].words, label_tone(label)) if label is not None else "",
-            Span(f"  “{one_line(said)}”" if said else ""),
+            Span(f"  “{one_line(said)}”" if said and not here else ""),
             hang=4,
             most=2,
             about=AnswerSubject(key_of(answer)),

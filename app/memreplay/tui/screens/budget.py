@@ -1,0 +1,139 @@
+"""The budget curve of a run: how much reaches the prompt at which budget, for every memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual import events, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+
+from memreplay.debugger.budget import BudgetCurves
+from memreplay.errors import MemreplayError
+from memreplay.tui.actions import Place, bindings_of
+from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.views.panels.budget import figures_lines, plot_lines
+from memreplay.views.text import Line, Span, line, one_line
+
+
+class Plot(LinesView, can_focus=False):
+    """The curves; the keys of the screen move its cursor."""
+
+    SHOWS_PLACE = False
+
+
+class BudgetScreen(PlaceScreen[None]):
+    """Shows the curves that ``compute`` finds; it takes the number of hits, None for that of the run."""
+
+    PLACE: ClassVar[Place] = "budget"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+    AUTO_FOCUS = ""
+
+    def __init__(self, name: str, compute: Callable[[int | None], BudgetCurves]) -> None:
+        super().__init__()
+        self._name_of_run = name
+        self._compute = compute
+        self._curves: BudgetCurves | None = None
+        self._cursor: int | None = None
+        self._hits: int | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Bar(id="header")
+        yield Head(id="figures")
+        yield Plot(id="plot", classes="panel")
+        yield LinesView(id="crossings")
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        self.query_one("#plot", Plot).border_title = Content("questions whose answer is in the prompt")
+        self._paint()
+        self._read()
+
+    @work(group="reading", exclusive=True)
+    async def _read(self) -> None:
+        try:
+            self._curves = await self.in_thread(self._compute, self._hits)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if self._cursor is None:
+            self._cursor = self._place_of_the_run(self._curves)
+        self._paint()
+
+    @staticmethod
+    def _place_of_the_run(curves: BudgetCurves) -> int:
+        """Return the budget nearest to that of the run; the largest one where none was chosen."""
+        wanted = curves.context_tokens
+        if wanted is None:
+            return len(curves.budgets) - 1
+        places = range(len(curves.budgets))
+        return min(places, key=lambda place: abs(curves.budgets[place] - wanted))
+
+    # ---- painting ------------------------------------------------------------------------------------------
+
+    def _paint(self) -> None:
+        curves, header = self._curves, self.query_one("#header", Bar)
+        if curves is None or self._cursor is None:
+            header.say(Span(" BUDGET ", "recorded"), Span(f"  {one_line(self._name_of_run)}", "strong"))
+            self.query_one("#plot", Plot).show([line(Span("reading every prompt …", "dim"))])
+            return
+        run = f" · the run had {curves.context_tokens:,}" if curves.context_tokens else ""
+        header.say(
+            Span(" BUDGET ", "recorded"),
+            Span(f"  {one_line(self._name_of_run)}", "strong"),
+            Span(f"  at {curves.budgets[self._cursor]:,} tokens", "title"),
+            Span(f"{run} · top {curves.top_k}", "changed" if self._hits is not None else "dim"),
+        )
+        self.query_one("#figures", Head).show(figures_lines(curves, self._cursor))
+        self.query_one("#crossings", LinesView).show(self._sentences(curves))
+        self.call_after_refresh(self._draw)
+
+    def _draw(self) -> None:
+        if self._curves is None or self._cursor is None:
+            return
+        plot = self.query_one("#plot", Plot)
+        region = plot.scrollable_content_region
+        plot.show(plot_lines(self._curves, region.width, region.height, self._cursor))
+
+    @staticmethod
+    def _sentences(curves: BudgetCurves) -> list[Line]:
+        return [line(Span(" "), Span(one_line(sentence)), hang=1) for sentence in curves.sentences]
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._draw)
+
+    # ---- keys ----------------------------------------------------------------------------------------------
+
+    def action_more_tokens(self) -> None:
+        self._move(1)
+
+    def action_fewer_tokens(self) -> None:
+        self._move(-1)
+
+    def _move(self, places: int) -> None:
+        if self._curves is not None and self._cursor is not None:
+            self._cursor = max(0, min(self._cursor + places, len(self._curves.budgets) - 1))
+            self._paint()
+
+    def action_more_hits(self) -> None:
+        self._cut(1)
+
+    def action_fewer_hits(self) -> None:
+        self._cut(-1)
+
+    def _cut(self, more: int) -> None:
+        if self._curves is not None:
+            self._hits = max(1, (self._hits or self._curves.top_k) + more)
+            self._read()
+
+    def action_as_recorded(self) -> None:
+        if self._curves is not None:
+            self._hits, self._cursor = None, None
+            self._read()
+
+    @property
+    def picture_name(self) -> str:
+        return f"{self._name_of_run}-budget"
