@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from memory_backends.controls import CONTROLS
 from memreplay.cli.options import COMMAND_OPTIONS, AllowFromRecording, GivenSettings, consent_to, takes_settings
 from memreplay.conversations.models import Conversation
-from memreplay.debugger.sweep import Found, Swept, swept
+from memreplay.debugger.sweep import Found, Row, Swept, swept
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.numbers import counted, dollars, interval, share
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
+from memreplay.rich_console import terminal_console
 from memreplay.runtime.recorded import settings_of_run
 from memreplay.runtime.sweeping import Axis, Setting, answerable_questions, fillings, settings_of_sweep
 from memreplay.runtime.sweeping import sweep as sweep_one
 from memreplay.runtime.work import check_settings, work_of
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
+from memreplay.views.table import Table, for_terminal
+from memreplay.views.text import one_line
 
 command = typer.Typer(**COMMAND_OPTIONS)
+
+_WIDTH_WITHOUT_TERMINAL = 140
 
 
 @command.command()
@@ -133,27 +140,49 @@ def _print_estimate(plans: dict[str, list[Setting]], conversations: Sequence[Con
 
 
 def _print(result: Swept, split: bool) -> None:
-    print(
-        f"{printable(result.backend)}: share of {result.rows[0].questions} questions with the answer in the prompt"
-    )
-    width = max(len(row.setting) for row in result.rows)
-    for row in result.rows:
-        low, high = row.interval or (0.0, 0.0)
-        accuracy = "" if row.accuracy is None else f"  accuracy {row.accuracy:6.1%}"
-        cost = "" if not row.cost_usd else f"  ${row.cost_usd:.5f}"
-        marks = ["front"] * row.on_front + ["chosen"] * (row.setting == result.chosen)
-        chance = "" if row is result.rows[0] or row.is_told_from_chance else "  no different beyond chance"
-        print(
-            f"  {printable(row.setting):<{width}}  {row.share:6.1%} ({low:.0%}–{high:.0%}){accuracy}"
-            f"  {row.tokens:7.0f} tokens{cost}  {' '.join(marks)}{chance}".rstrip()
-        )
+    console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
+    questions = counted(result.rows[0].questions, "question")
+    console.print(Text(printable(f"{result.backend}: {questions}"), style="bold"))
+    console.print(for_terminal(_table(result)))
     if split:
-        print("  chosen by the other half of the questions")
-    mended = [name for name in result.mended_by.values() if name is not None]
-    print(f"  {len(mended)} of {len(result.mended_by)} questions that the first setting fails are mended:")
+        print("The setting was chosen by the other half of the questions.")
+    failing, mended = result.mended_by, [name for name in result.mended_by.values() if name is not None]
+    if failing:
+        fails = counted(len(failing), "question")
+        print(f"Of {fails} that the first setting fails, {len(mended)} are mended by another.")
     for name in dict.fromkeys(row.setting for row in result.rows):
         if name in mended:
-            print(f"    {printable(name):<{width}}  {mended.count(name)}")
+            print(f"  {counted(mended.count(name), 'question')} first by {printable(name)}")
+
+
+def _table(result: Swept) -> Table:
+    """Return a row for each setting: what reaches the prompt, at what price, and what can be said of it."""
+    first = result.rows[0]
+    return Table.of(
+        "",
+        ("setting", "answer in prompt", "95 %", "accuracy", "tokens", "cost", "note"),
+        [
+            (
+                one_line(row.setting),
+                share(row.share),
+                interval(row.interval),
+                share(row.accuracy),
+                f"{row.tokens:,.0f}",
+                dollars(row.cost_usd),
+                "; ".join(_notes(row, first, result.chosen)),
+            )
+            for row in result.rows
+        ],
+    )
+
+
+def _notes(row: Row, first: Row, chosen: str | None) -> Iterator[str]:
+    if row.setting == chosen:
+        yield "chosen"
+    if row.on_front:
+        yield "Pareto front"
+    if row is not first and not row.is_told_from_chance:
+        yield "may be chance"
 
 
 def _as_json(result: Swept) -> dict[str, Any]:
