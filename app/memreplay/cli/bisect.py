@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -20,15 +21,19 @@ from memreplay.cli.options import (
     consent_to,
     takes_settings,
 )
-from memreplay.conversations.models import Question
+from memreplay.conversations.export import as_test_conversation_text
+from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.bisecting import BY, By, last_turn, lifetimes, memories_in, question_in
 from memreplay.runtime.reasking import Reasking
 from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
+from memreplay.runtime.shrinking import Case, Shrinker, as_in_a_file, case_in
+from memreplay.runtime.versions import Versions, failure_under
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
 from memreplay.timeline.timeline import Timeline
@@ -57,6 +62,17 @@ def bisect(
             " rebuilt memory returns holds it, or the model gives it.",
         ),
     ] = "stored",
+    versions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME==FIRST..LAST",
+            help="Name the first version of a library under which the shrunk question fails. Each is installed in"
+            " an environment of its own.",
+        ),
+    ] = None,
+    wheels: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="With --versions: wheels, in place of the index.")
+    ] = None,
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run or branch. [default: the newest run]")] = None,
     allow_from_recording: AllowFromRecording = False,
     *,
@@ -72,6 +88,11 @@ def bisect(
     if known is None:
         raise UsageError(f"--by {by}: expected {', '.join(BY)}")
     settings = read_settings(**given)
+    if versions is not None:
+        _by_version(
+            file, question, Versions.read(versions, wheels), run, settings, consent_to(file, allow_from_recording)
+        )
+        return
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         info = recording.run(run)
         timeline, found = _question(recording, info, question)
@@ -93,6 +114,44 @@ def bisect(
     print(f"looked at {turns} of {end + 1} positions", file=sys.stderr)
     if not any(isinstance(life, Lifetime) for life in result.values()):
         raise typer.Exit(EXIT_QUESTION_ERRORS)
+
+
+def _by_version(
+    file: Path, question: str, versions: Versions, run: str | None, settings: Settings, consent: Consent
+) -> None:
+    """Shrink a wrong answer, and print what becomes of it under each version of a library."""
+    with closing(Recording.open(file)) as recording, reporting_damage(file):
+        case = case_in(recording, recording.run(run), question, None, settings, consent)
+    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
+        raise UsageError(f"--versions: {case.failure.words}: {case.model} would be called under each version")
+    names = versions.all()
+    smallest = asyncio.run(_shrunk(case))
+    asked = next(each for each in smallest.questions if each.kind == case.question.kind)
+    chosen = {name: getattr(case.settings, name) for name in ("top_k", "context_tokens", "embedder")}
+    flags = [
+        word for name, value in chosen.items() if value for word in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    flags += [word for name in case.settings.ablate for word in ("--ablate", name)]
+    print(f"{case.question.id} of {printable(case.backend)}, shrunk to {len(smallest.turns)} turns")
+    first: str | None = None
+    with TemporaryDirectory(prefix="memreplay-case-") as folder:
+        path = Path(folder) / "case.json"
+        path.write_text(as_test_conversation_text(smallest), encoding="utf-8")
+        for version in names:
+            found = failure_under(versions, version, asked.id, case.backend, ["--dataset", str(path), *flags])
+            fails = found == case.failure.label
+            first = first or (version if fails else None)
+            print(f"  {version}  {'fails: ' if fails else ''}{found or 'right'}")
+    print(f"first that fails: {first}" if first else "none of them fails at this stage")
+
+
+async def _shrunk(case: Case) -> Conversation:
+    shrinker = Shrinker(case, warn=lambda sentence: say(f"warning: {sentence}"))
+    try:
+        await shrinker.run()
+        return as_in_a_file(shrinker.best)
+    finally:
+        await shrinker.close()
 
 
 def _asked(run: RunInfo) -> str:
