@@ -64,7 +64,9 @@ PROVIDER_FAULTS = (
     ProviderFault("blanks", _body(_completion(content=" \n")), 3, "error", "the reply is empty"),
     ProviderFault("reasoning only", _body(_completion(content=None, reasoning_content="hm")), 3, "error", "empty"),
     ProviderFault("a tool", _body(_completion("tool_calls", content=None, tool_calls=_TOOL)), 3, "error", "a tool"),
-    ProviderFault("cut before text", _body(_completion("length", content="")), 3, "error", "the token limit"),
+    ProviderFault(
+        "cut before text", _body(_completion("length", content="")), 3, "error", "cut by its limit", asks=2
+    ),
     ProviderFault("no choices", _body(_completion() | {"choices": []}), 3, "error", "holds no answer"),
     # A success that cannot be read: asked once more, and not again if it says that it was billed
     ProviderFault("a page", _body("<html>oops"), 3, "error", _UNREADABLE, asks=2),

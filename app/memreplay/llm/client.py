@@ -39,7 +39,7 @@ from memreplay.llm.model import (
 from memreplay.llm.parameters import LONGER_BY, LearntParameters, limit_of
 from memreplay.llm.prompts import one_line
 from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimiter, RateLimiters, StoppedError
-from memreplay.llm.secrets import redact_reply
+from memreplay.llm.secrets import redact_reply, scrubbed
 from memreplay.llm.tokens import token_counter
 from memreplay.numbers import finite, finite_count
 
@@ -147,7 +147,7 @@ class LiteLLMModel:
         while True:
             parameters = learnt.applied_to(request)
             try:
-                reply = await self._call(request, parameters, learnt)
+                reply = await self._call(request, parameters)
             except Exception as error:
                 change = learnt.learn_from(error, parameters)
                 if change is None:
@@ -183,7 +183,7 @@ class LiteLLMModel:
                 self._remarked.add((request.model, kind))
                 self._warn(f"{request.model}: {remark}")
 
-    async def _call(self, request: AnswerRequest, parameters: Mapping[str, Any], learnt: LearntParameters) -> Reply:
+    async def _call(self, request: AnswerRequest, parameters: Mapping[str, Any]) -> Reply:
         if self._litellm is None:
             self._litellm = await asyncio.to_thread(loaded_litellm)
         started = time.perf_counter()
@@ -209,9 +209,7 @@ class LiteLLMModel:
             response = await with_answer_kept(asyncio.wait_for(call, self._timeout))
         elapsed = (time.perf_counter() - started) * 1000
         reply = _reply(request, response, elapsed, limit_of(parameters))
-        if _counts_well(request, reply.usage.prompt):
-            learnt.counts_well = True
-        if _was_cut(request, reply.usage.prompt, counts_well=learnt.counts_well):
+        if _was_cut(request, reply.usage.prompt):
             reply = reply.model_copy(update={"read_less": True})
         return reply
 
@@ -299,26 +297,18 @@ def _window_for(request: AnswerRequest) -> dict[str, int]:
 _READ_SHARE = 0.5
 """Tokenisers differ; below this share of what we count, a prompt was cut."""
 
-_FEW_TOKENS, _SMALLEST_COUNT, _STEP_OF_WINDOWS = 20, 50, 64
+_FEW_TOKENS, _STEP_OF_WINDOWS = 20, 64
 
 
-def _counts_well(request: AnswerRequest, counted: int) -> bool:
-    """Return whether a server counts the tokens of a prompt about as we do."""
-    characters = sum(len(message.content) for message in request.messages)
-    return counted >= _SMALLEST_COUNT and 3 * counted <= characters <= (_CHARACTERS_PER_TOKEN + 1) * counted
+def _was_cut(request: AnswerRequest, counted: int) -> bool:
+    """Return whether a server counted clearly fewer tokens than it was sent, and as many as a usual window has.
 
-
-def _was_cut(request: AnswerRequest, counted: int, *, counts_well: bool) -> bool:
-    """Return whether a server read clearly less than it was sent.
-
-    A count says so if the server is known to count well, or if it is that of a usual window: some servers report
-    the same number for every prompt.
+    Any other small number may be that of a server which does not count.
     """
     text = "".join(message.content for message in request.messages)
-    if counted < _SMALLEST_COUNT or counted >= len(text) / (_CHARACTERS_PER_TOKEN + 1):
+    if not counted or counted % _STEP_OF_WINDOWS or counted >= len(text) / (_CHARACTERS_PER_TOKEN + 1):
         return False
-    is_meant = counts_well or counted % _STEP_OF_WINDOWS == 0
-    return is_meant and counted < _READ_SHARE * token_counter(request.model)(text) - _FEW_TOKENS
+    return counted < _READ_SHARE * token_counter(request.model)(text) - _FEW_TOKENS
 
 
 def _served_by(request: AnswerRequest, response: Any) -> str | None:
@@ -328,7 +318,11 @@ def _served_by(request: AnswerRequest, response: Any) -> str | None:
     wanted = asked.rpartition("/")[2]
     if not short or short.startswith(wanted) or wanted.startswith(short) or short in asked:
         return None
-    return served
+    return one_line(scrubbed(served))[:_LONGEST_NAME]
+
+
+_LONGEST_NAME = 100
+"""Characters of the name of a model that a server states."""
 
 
 def _reply(request: AnswerRequest, response: Any, elapsed: float, limit: int | None) -> Reply:

@@ -87,12 +87,11 @@ class LearntParameters:
     """What calls of one model were found to need.
 
     ``refused`` maps a parameter to the one that its server wants instead, or to None. With ``is_longer`` the limit
-    of replies is raised. ``counts_well``: its server reports tokens of prompts about as we count them.
+    of replies is raised.
     """
 
     refused: dict[str, str | None] = field(default_factory=dict)
     is_longer: bool = False
-    counts_well: bool = False
 
     def applied_to(self, request: AnswerRequest) -> dict[str, Any]:
         """Return the parameters of a call as its server accepts them."""
