@@ -13,6 +13,10 @@ from memory_backends.base import Hit, Snapshot
 from memreplay import __version__
 from memreplay.conversations.export import as_test_conversation
 from memreplay.conversations.models import Conversation, Question
+from memreplay.numbers import counted
+from memreplay.printable import printable
+from memreplay.views.table import plain
+from memreplay.views.text import one_line
 
 _UNSET: tuple[object, ...] = (None, (), [], False)
 _MOST_STORED = 40
@@ -49,7 +53,7 @@ def memory_settings(settings: Mapping[str, Any], chosen: Iterable[str]) -> dict[
 
 def issue_text(case: ShrunkCase) -> str:
     """Return Markdown to be pasted into an issue."""
-    question, lines = case.question, [f"# {case.backend}: {case.verdict}", ""]
+    question, lines = case.question, [f"# {_line(case.backend)}: {case.verdict}", ""]
     lines += [
         f"Asked **{_line(question.text)}**, after the conversation below.",
         "",
@@ -57,14 +61,14 @@ def issue_text(case: ShrunkCase) -> str:
         f"- Actual: {_line(case.reply) if case.reply is not None else 'the answer is not in what memory returns'}",
         f"- Verdict: {case.verdict}. {_line(case.detail)}",
         f"- Shrunk from {case.turns_before} turns to {len(case.conversation.turns)}.",
-        *(f"- {note}" for note in case.notes),
+        *(f"- {_line(note)}" for note in case.notes),
         "",
         "## Versions and settings",
         "",
         f"- memreplay {__version__}, Python {platform.python_version()}",
         *(f"- {name} {version}" for name, version in case.libraries.items()),
-        f"- memory `{case.backend}`, read by `{case.model}`",
-        *(f"- {name.replace('_', '-')}: `{_plain(value)}`" for name, value in case.settings.items()),
+        f"- memory {_code(case.backend)}, read by {_code(case.model)}",
+        *(f"- {name.replace('_', '-')}: {_code(_plain(value))}" for name, value in case.settings.items()),
         "",
         "## Conversation",
         "",
@@ -91,17 +95,18 @@ def _conversation(case: ShrunkCase) -> Iterable[str]:
             yield ""
         for turn in turns:
             mark = " ← the answer" if turn.id in evidence else ""
-            yield f"- `{turn.id}` **{case.conversation.label_of(turn)}:** {_line(turn.text)}{mark}"
+            label = _line(case.conversation.label_of(turn))
+            yield f"- {_code(turn.id)} **{label}:** {_line(turn.text)}{mark}"
         yield ""
 
 
 def _stored(stored: Snapshot) -> list[str]:
     lines: list[str] = []
     for places in stored.values.values():
-        lines += [f"- `{key}`: {_line(_plain(value))}" for key, value in places.items()]
+        lines += [f"- {_code(key)}: {_line(_plain(value))}" for key, value in places.items()]
     for collections in stored.points.values():
         for name, points in collections.items():
-            lines += [f"- `{name}`: {_line(_text_of(payload))}" for payload in points.values()]
+            lines += [f"- {_code(name)}: {_line(_text_of(payload))}" for payload in points.values()]
     left_out = len(lines) - _MOST_STORED
     return (lines[:_MOST_STORED] + ([f"- and {left_out} more"] if left_out > 0 else [])) or ["Nothing."]
 
@@ -120,9 +125,13 @@ def _plain(value: object) -> str:
 
 
 def _line(text: str) -> str:
-    flat = " ".join(text.split())
-    short = flat if len(flat) <= _LONGEST_LINE else flat[: _LONGEST_LINE - 1] + "…"
-    return re.sub(r"([\\`*_<>\[\]|])", r"\\\1", short)
+    """Return a text of others on one line that is no markup."""
+    flat = one_line(text)
+    return plain(flat if len(flat) <= _LONGEST_LINE else flat[: _LONGEST_LINE - 1] + "…")
+
+
+def _code(text: str) -> str:
+    return f"`{printable(one_line(text)).replace('`', chr(39))}`"
 
 
 def test_text(case: ShrunkCase) -> str:
@@ -133,10 +142,10 @@ def test_text(case: ShrunkCase) -> str:
     name = re.sub(r"\W+", "_", f"{case.backend}_{case.question.id}").strip("_").lower()
     method = "recalls" if case.of_memory else "answers"
     return _TEST.format(
-        verdict=" ".join(case.verdict.split()),
-        backend=case.backend,
-        turns=len(case.conversation.turns),
-        before=case.turns_before,
+        summary=_in_docstring(
+            f"{case.backend}: {case.verdict}. A conversation of {counted(len(case.conversation.turns), 'turn')},"
+            f" shrunk from {case.turns_before:,} by memreplay."
+        ),
         written=written.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'),
         given=given,
         name=name,
@@ -145,8 +154,13 @@ def test_text(case: ShrunkCase) -> str:
     )
 
 
+def _in_docstring(text: str) -> str:
+    """Return a text of others on one line that cannot end the string that it stands in."""
+    return printable(" ".join(text.split())).replace("\\", "\\\\").replace('"', "'")
+
+
 _TEST = '''\
-"""{backend}: {verdict}. A conversation of {turns} turns, shrunk from {before} by memreplay."""
+"""{summary}"""
 
 import json
 import tempfile
