@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, uuid4, uuid5
 from zlib import crc32
 
 from memory_backends.addresses import parse_address
@@ -147,6 +147,42 @@ class QdrantConnection:
             )
         self._ours.add(name)
 
+    async def check_writing(self, names: Sequence[str]) -> None:
+        """Write, read and delete a point of our own in each of these collections that exists.
+
+        Raises:
+            StoreUnavailableError: this key may not, or the server does not return what was written.
+        """
+        if not self.is_shared:
+            return
+        client = await asyncio.to_thread(self.client)
+        for name in names:
+            try:
+                await self.run(partial(asyncio.to_thread, self._probe, client, name))
+            except StoreUnavailableError:
+                raise
+            except BackendError as error:
+                raise StoreUnavailableError(str(error)) from error
+
+    def _probe(self, client: QdrantClient, name: str) -> None:
+        from qdrant_client.models import PointStruct, VectorParams
+
+        if not client.collection_exists(name):
+            return
+        vectors = client.get_collection(name).config.params.vectors
+        if not isinstance(vectors, VectorParams):
+            return
+        id_ = str(uuid4())
+        payload = {TENANT: f"probe/{id_}/probe"}
+        client.upsert(name, points=[PointStruct(id=id_, vector=[1.0] * vectors.size, payload=payload)])
+        try:
+            if not client.retrieve(name, ids=[id_], with_payload=True):
+                raise StoreUnavailableError(
+                    f"Qdrant at {self.description} does not return what was written to {name}"
+                )
+        finally:
+            client.delete(name, points_selector=[id_])
+
     async def hold_lease(self, run: str, seconds: int) -> None:
         """Write a point, in a collection of its own, that says for so long that a run is alive."""
         await self._once(_hold_lease, run, seconds)
@@ -241,8 +277,10 @@ def _reason(error: Exception) -> str | None:
         return None
     if not isinstance(error, UnexpectedResponse):
         return "does not answer"
-    if error.status_code in (401, 403):
+    if error.status_code == 401:
         return "refuses the key"
+    if error.status_code == 403:
+        return "refuses the key: it may not do what a run needs (read and write points, create collections)"
     return f"refuses: {error.status_code} {error.reason_phrase}"
 
 

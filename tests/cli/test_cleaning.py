@@ -127,6 +127,24 @@ def test_a_collection_of_another_program_is_never_written_to(
     assert (doctor.code, "another program" in doctor.out) == (4, True)
 
 
+@pytest.mark.usefixtures("configured", "plain")
+def test_a_key_that_may_not_write_is_refused_before_anything_is_asked(
+    run_cli: RunCli, qdrant: QdrantServerStub, tmp_path: Path
+) -> None:
+    options = ("--batch", "--dataset", "identity-01", "--backend", "rag")
+    qdrant.is_read_only = True
+    fresh = run_cli(*options, "--recording", tmp_path / "fresh.sqlite3")
+    assert fresh.code == 5 and "refuses the key" in fresh.err, "there is no collection to try it on"
+    assert "0 asked" in fresh.err
+    qdrant.is_read_only = False
+    assert run_cli(*options, "--recording", tmp_path / "a.sqlite3").code == 0
+    stored = qdrant.client.count("goodai_ltm_full_history").count
+    qdrant.is_read_only = True
+    ran = run_cli(*options, "--recording", tmp_path / "b.sqlite3")
+    assert ran.code == 4 and "it may not do what a run needs" in ran.err
+    assert qdrant.client.count("goodai_ltm_full_history").count == stored
+
+
 @pytest.mark.usefixtures("configured")
 def test_the_data_of_a_run_in_progress_is_left_unless_it_is_forced(
     run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

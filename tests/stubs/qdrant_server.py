@@ -19,13 +19,17 @@ from qdrant_client import QdrantClient, models
 
 @dataclass
 class QdrantServerStub:
-    """What the stub holds and has been asked. ``failures`` are status codes for the next requests, in order."""
+    """What the stub holds and has been asked. ``failures`` are status codes for the next requests, in order.
+
+    While it ``is_read_only`` it forbids to write, as a server does to a key for reading.
+    """
 
     api_key: str | None = None
     client: QdrantClient = field(default_factory=lambda: QdrantClient(":memory:"))
     requests: list[tuple[str, str, Any]] = field(default_factory=list)
     failures: list[int] = field(default_factory=list)
     url: str = ""
+    is_read_only: bool = False
 
     def answer(self, method: str, path: str, body: Any) -> Any:
         """The ``result`` of a request; KeyError where the stub knows no such call."""
@@ -127,6 +131,8 @@ def _handler(stub: QdrantServerStub, lock: threading.Lock) -> type[BaseHTTPReque
                     self._reply(stub.failures.pop(0), {"status": {"error": "as the test wished"}})
                 elif stub.api_key is not None and self.headers.get("api-key") != stub.api_key:
                     self._reply(401, {"status": {"error": "Must provide an API key"}})
+                elif stub.is_read_only and (self.command in ("PUT", "DELETE") or path.endswith("/delete")):
+                    self._reply(403, {"status": {"error": "Forbidden: Global write access is required"}})
                 else:
                     self._answer(path, body)
 

@@ -241,6 +241,7 @@ class RunMemories:
                 self._warn(sentence)
             await self._resources.qdrant.check()
             await self._resources.qdrant.check_collections(COLLECTIONS)
+            await self._resources.qdrant.check_writing(COLLECTIONS)
             for agent in self._agents.values():
                 await agent.client.check()
         except (StoreUnavailableError, AgentError) as error:
