@@ -101,6 +101,11 @@ class Question(Frozen):
     evidence_role: EvidenceRole | None = None
     supersedes: tuple[str, ...] = ()
 
+    @property
+    def expects_a_rubric(self) -> bool:
+        """Return whether ``expected`` describes a good reply, as LongMemEval's questions of preference do."""
+        return self.kind == "recall" and self.type == "single-session-preference"
+
 
 class Conversation(Frozen):
     """A conversation with its questions.

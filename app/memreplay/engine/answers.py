@@ -43,10 +43,13 @@ def with_order(question: Question, order: tuple[int, ...]) -> Question:
 def score_reply(question: Question, reply: Reply) -> Score:
     """Return the score of a reply. An error is no wrong answer; a provider's refusal is one, counted separately.
 
-    Where the rules fail on the reply, that is an error too, with its ``problem``.
+    Where the rules fail on the reply, that is an error too, with its ``problem``; so is a reply that is expected to
+    suit a description, since no rule can tell.
     """
     if reply.error is not None:
         return Score(outcome="error", score=None)
+    if question.expects_a_rubric and not reply.refused:
+        return Score(outcome="error", score=None, predicted=reply.text, problem=NEEDS_A_JUDGE)
     try:
         with grading_one_answer():
             if reply.refused:
@@ -55,6 +58,8 @@ def score_reply(question: Question, reply: Reply) -> Score:
     except GradingError as error:
         return Score(outcome="error", score=None, problem=str(error))
 
+
+NEEDS_A_JUDGE = "not graded: what is expected is a description of a good reply, which --judge MODEL can grade"
 
 CUTOFFS = (1, 5, 10)
 """The values of k in recall@k."""

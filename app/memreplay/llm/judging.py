@@ -182,7 +182,9 @@ def judging_request(question: Question, text: str, rule: str, model: str, api_ba
 
     JSON keeps the texts of the dataset and of the model apart from the instructions.
     """
-    expected = "(not mentioned in the conversation)" if question.abstain else question.expected
+    # LongMemEval explains why such a question cannot be answered, and gives that to its judge.
+    explains = question.type in _LONGMEMEVAL_TYPES and bool(question.expected)
+    expected = question.expected if explains or not question.abstain else "(not mentioned in the conversation)"
     material: dict[str, object] = {"question": question.text, "expected answer": expected}
     if question.supersedes:
         material["outdated values"] = list(question.supersedes)

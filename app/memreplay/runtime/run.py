@@ -30,6 +30,7 @@ from memreplay.recording.writer import RunRecorder, fingerprint
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.work import NOTHING, AskPlan, Work, implicit_baselines
+from memreplay.scoring.published import LONGMEMEVAL_TYPES
 from memreplay.settings import AS_GIVEN, CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.annotations import Annotations, SessionAnnotations
 from memreplay.timeline.event_store import EventArchive
@@ -72,6 +73,7 @@ class Run:
         self.warn = warn
         self._template = prompt_template(settings.prompt)
         self._say_what_has_no_effect()
+        self._say_what_needs_a_judge()
         self._memories = RunMemories(settings, warn, counting)
         self._id = f"estimate-{uuid4().hex[:8]}" if counting is not None else run_id
         self._models = RunModels(settings, lambda: self.run_id, warn, counting)
@@ -81,6 +83,20 @@ class Run:
         self.answer_model = self._models.answer_model
         self.answer_judge = self._models.judge()
         self._answerer = self.answerer(self.answer_model)
+
+    def _say_what_needs_a_judge(self) -> None:
+        """Say before a run that its benchmark is graded by a model, if none is named."""
+        questions = [question for each in self.work.conversations for question in each.questions]
+        of_longmemeval = [one for one in questions if one.kind == "recall" and one.type in LONGMEMEVAL_TYPES]
+        if not of_longmemeval or self.settings.judge is not None:
+            return
+        rubrics = sum(question.expects_a_rubric for question in of_longmemeval)
+        abstain = sum(question.abstain for question in of_longmemeval)
+        self.warn(
+            f"LongMemEval is graded by a model, and none is named (--judge MODEL): of {len(of_longmemeval):,}"
+            f" questions {rubrics:,} expect a description and are not graded, {abstain:,} cannot be answered and"
+            " are graded roughly, and the others by rules that are stricter than its judge"
+        )
 
     def _say_what_has_no_effect(self) -> None:
         """Name the settings of calls that the embedded reader, which is no language model, does not follow."""
