@@ -58,7 +58,8 @@ def test_its_judge_gets_the_explanation_of_the_dataset(run_cli: RunCli, tmp_path
     with OpenAIServer([answer("yes")]) as server:
         ran = run_cli(
             "--batch", "--dataset", dataset, "--backend", "rag", "--model", "openai/reader",
-            "--api-base", server.url, "--judge", "openai/judge", "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json",
+            "--api-base", server.url, "--judge", "openai/judge",
+            "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json",
         )  # fmt: skip
         judged = [one.prompt for one in server.requests if one.body["model"] == "judge"]
     assert ran.code == 0 and "none is named" not in ran.err
