@@ -38,18 +38,17 @@ def bug(walk: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bug.sqlite3"
 
 
-def test_the_table_shows_the_verdicts_of_the_run(walk: str, bug: Path) -> None:
+def test_the_table_shows_the_answers_and_the_verdicts_of_the_run(walk: str, bug: Path) -> None:
     table = re.search(r"^```text\n(.*?)^```", walk, re.MULTILINE | re.DOTALL)
     assert table is not None
-    heading, *lines = (re.split(r"  +", line.strip()) for line in table[1].splitlines())
-    shown = {
-        name: {verdict.replace(" ", "_"): int(count) for verdict, count in zip(heading[1:], counts, strict=True)}
-        for name, *counts in lines
-    }
+    rows = re.findall(r"^ (\w+) +(\d+) of (\d+) ", table[1], re.MULTILINE)
     results = json.loads(bug.with_suffix(".results.json").read_text())["backends"]
-    assert {name: {v: n for v, n in counts.items() if n} for name, counts in shown.items()} == {
-        name: backend["failures"] for name, backend in results.items()
+    assert {name: (int(right), int(graded)) for name, right, graded in rows} == {
+        name: (backend["recall"]["correct"], backend["recall"]["graded"]) for name, backend in results.items()
     }
+    lost = dict(re.findall(r"^(\w+) lost: (.*)\.$", table[1], re.MULTILINE))
+    assert lost == {"hybrid": "1 not written"}
+    assert results["hybrid"]["failures"]["not_written"] == 1
 
 
 async def test_three_keys_find_the_fact_that_promotion_dropped(walk: str, bug: Path, launch: Launch) -> None:
