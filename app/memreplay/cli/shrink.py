@@ -119,7 +119,11 @@ def shrink(
         )
     _refuse_without_calls(case, calls)
     shown = _Lines()
-    shrinker, last = asyncio.run(_shrink(case, calls, tries, fewer_hits, anonymise, shown))
+    try:
+        shrinker, last = asyncio.run(_shrink(case, calls, tries, fewer_hits, anonymise, shown))
+    except asyncio.CancelledError:
+        say("ended at once, and nothing was written; the tries are kept: to continue, run the same command again")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
     progress = shrinker.progress
     found = _shrunk(case, shrinker, last)
     for path in output:
