@@ -149,10 +149,10 @@ def _print(result: Swept, split: bool) -> None:
     failing, mended = result.mended_by, [name for name in result.mended_by.values() if name is not None]
     if failing:
         fails = counted(len(failing), "question")
-        print(f"Of {fails} that the first setting fails, {len(mended)} are mended by another.")
+        print(f"Of {fails} that the first setting fails, another setting puts {len(mended)} into the prompt.")
     for name in dict.fromkeys(row.setting for row in result.rows):
         if name in mended:
-            print(f"  {counted(mended.count(name), 'question')} first by {printable(name)}")
+            print(f"  {counted(mended.count(name), 'question')}: {printable(name)} is the cheapest")
 
 
 def _table(result: Swept) -> Table:
