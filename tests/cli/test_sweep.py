@@ -70,7 +70,7 @@ def test_the_front_and_the_cheapest_mending_setting() -> None:
     }
     result = swept("rag", settings)
     assert [row.setting for row in result.rows if row.on_front] == ["few", "more", "most"]
-    assert result.mended_by == {"q1": "more", "q2": "most", "q3": None}
+    assert result.fixed_by == {"q1": "more", "q2": "most", "q3": None}
     assert result.chosen == "most" and not any(row.is_told_from_chance for row in result.rows)
 
 

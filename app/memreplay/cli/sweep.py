@@ -146,13 +146,13 @@ def _print(result: Swept, split: bool) -> None:
     console.print(for_terminal(_table(result)))
     if split:
         print("The setting was chosen by the other half of the questions.")
-    failing, mended = result.mended_by, [name for name in result.mended_by.values() if name is not None]
+    failing, fixed = result.fixed_by, [name for name in result.fixed_by.values() if name is not None]
     if failing:
         fails = counted(len(failing), "question")
-        print(f"Of {fails} that the first setting fails, another setting puts {len(mended)} into the prompt.")
+        print(f"Of {fails} that the first setting fails, another setting puts {len(fixed)} into the prompt.")
     for name in dict.fromkeys(row.setting for row in result.rows):
-        if name in mended:
-            print(f"  {counted(mended.count(name), 'question')}: {printable(name)} is the cheapest")
+        if name in fixed:
+            print(f"  {counted(fixed.count(name), 'question')}: {printable(name)} is the cheapest")
 
 
 def _table(result: Swept) -> Table:
@@ -187,4 +187,4 @@ def _notes(row: Row, first: Row, chosen: str | None) -> Iterator[str]:
 
 def _as_json(result: Swept) -> dict[str, Any]:
     rows = [asdict(row) | {"share": row.share, "told_from_chance": row.is_told_from_chance} for row in result.rows]
-    return {"backend": result.backend, "chosen": result.chosen, "rows": rows, "mended_by": dict(result.mended_by)}
+    return {"backend": result.backend, "chosen": result.chosen, "rows": rows, "fixed_by": dict(result.fixed_by)}

@@ -123,7 +123,7 @@ class BudgetCurves(Frozen):
 
 @dataclass
 class _Held:
-    """Whether the prompts for one question hold its answer; equal prompts are read once."""
+    """Looks for the answer to one question in prompts; equal prompts are read once."""
 
     ranking: Ranking
     is_in: Callable[[QuestionAsked], bool]
@@ -148,7 +148,7 @@ class _Held:
 
 @dataclass
 class _Found:
-    """What was found of one memory, over all conversations: by question, whether each prompt held the answer."""
+    """The findings on one memory over all conversations: by question, whether each prompt held the answer."""
 
     held: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
     estimated: bool = False

@@ -15,7 +15,7 @@ from memreplay.text import occurs_in
 T = TypeVar("T")
 
 StillFails = Callable[[Conversation], Awaitable[bool]]
-"""Whether a smaller conversation fails as the whole one does. It raises StopShrinking to end the search."""
+"""Tells whether a smaller conversation fails as the whole one does. It raises StopShrinking to end the search."""
 
 
 class StopShrinking(Exception):

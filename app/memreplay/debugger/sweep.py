@@ -1,4 +1,4 @@
-"""What settings give a memory: how often its prompts hold the answer, and at how many tokens."""
+"""Compare settings of a memory: how often its prompts hold the answer, and at how many tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DOUBT = 0.05
 
 @dataclass(frozen=True)
 class Found:
-    """What a memory returned for a question under one setting. ``is_right`` is None where no model was asked."""
+    """The result of a question under one setting. ``is_right`` is None where no model was asked."""
 
     question: str
     holds: bool
@@ -63,7 +63,7 @@ class Swept:
     backend: str
     rows: Sequence[Row]
     chosen: SettingName
-    mended_by: Mapping[str, SettingName | None]
+    fixed_by: Mapping[str, SettingName | None]
 
 
 def swept(backend: str, found: Mapping[SettingName, Sequence[Found]], *, split: bool = False) -> Swept:
@@ -75,7 +75,7 @@ def swept(backend: str, found: Mapping[SettingName, Sequence[Found]], *, split: 
     if not split or not all(choosing.values()) or not all(reported.values()):
         choosing = reported = {name: list(rows) for name, rows in found.items()}
     chosen = min(choosing, key=lambda name: (-_held(choosing[name]), _tokens(choosing[name])))
-    return Swept(backend, _rows(reported), chosen, _mended(found))
+    return Swept(backend, _rows(reported), chosen, _fixed(found))
 
 
 def is_for_choosing(question: str) -> bool:
@@ -116,7 +116,7 @@ def _is_better(one: tuple[int, float], other: tuple[int, float]) -> bool:
     return one != other and one[0] >= other[0] and one[1] <= other[1]
 
 
-def _mended(found: Mapping[SettingName, Sequence[Found]]) -> dict[str, SettingName | None]:
+def _fixed(found: Mapping[SettingName, Sequence[Found]]) -> dict[str, SettingName | None]:
     cheapest = sorted(found, key=lambda name: _tokens(found[name]))
     holding = {name: {each.question for each in found[name] if each.holds} for name in found}
     first = next(iter(found.values()))

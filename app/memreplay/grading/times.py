@@ -92,7 +92,7 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
 
 
 _JOINED: Final = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)")
-"""What joins a date to a time of day ("2023-05-07T10:00"), or a month to its year ("April.2023")."""
+"""Text that joins a date to a time of day ("2023-05-07T10:00"), or a month to its year ("April.2023")."""
 
 
 @lru_cache(maxsize=16384)

@@ -84,7 +84,7 @@ def limit_of(parameters: Mapping[str, Any]) -> int | None:
 
 @dataclass
 class LearntParameters:
-    """What calls of one model were found to need.
+    """Changes that calls of one model were found to need.
 
     ``refused`` maps a parameter to the one that its server wants instead, or to None. With ``is_longer`` the limit
     of replies is raised.

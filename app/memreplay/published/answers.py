@@ -12,7 +12,7 @@ from memreplay.text import normalised
 
 @dataclass(frozen=True)
 class PublishedAnswer:
-    """What a results file says of one question. None is what it does not say.
+    """One question in a results file. A field is None where the file does not say.
 
     ``sample`` names the conversation by id or 0-based number, ``asked_at`` is the day that the reader was told it
     is. ``memories`` are the texts that memory gave to the model, in the file's order; ``judgement`` is the verdict

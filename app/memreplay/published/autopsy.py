@@ -1,4 +1,4 @@
-"""Where the wrong answers of published runs were lost, from question, context, answer and judgement alone.
+"""Find where the wrong answers of published runs were lost, from question, context, answer and judgement alone.
 
 A stage is the first of :data:`STAGES` that applies to a wrong answer. All that decides is in the file and the
 dataset: no model is asked. What a memory stored is in no file, so nothing is said of it.

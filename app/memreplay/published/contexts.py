@@ -1,4 +1,4 @@
-"""What a context that somebody else assembled holds of a conversation: turns word for word, and session dates."""
+"""Find parts of a conversation in a context that somebody else assembled: turns word for word, session dates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memreplay.conversations.models import Conversation, Turn
 from memreplay.text import normalised
 
 _PHOTO = re.compile(r"\s*\[shares a photo: .*\]\s*\Z", re.DOTALL)
-"""What our reader of LoCoMo adds to a turn; other harnesses put the picture elsewhere, or leave it out."""
+"""Text that our reader of LoCoMo adds to a turn; other harnesses put the picture elsewhere, or leave it out."""
 
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|([nrtbf])|(["\\/]))')
 _SHINGLE = 4
@@ -153,7 +153,7 @@ class SaidTurns:
 
 
 _FIELDS = ("", "text ", "content ", "said ", "says ")
-"""What stands between a speaker and what is said: nothing, the name of a JSON field, or a verb."""
+"""Text between a speaker and the words: nothing, the name of a JSON field, or a verb."""
 
 
 def context_of(memories: Sequence[str]) -> str:

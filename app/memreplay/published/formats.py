@@ -1,4 +1,4 @@
-"""Where question, answer, context and judgement stand in the results files of each harness: one table a format.
+"""The places of question, answer, context and judgement in the results files of each harness: one table a format.
 
 A path names fields from a row inwards, with a dot between them; ``*`` stands for each entry of a list or an object;
 with other characters, ``*`` and ``?`` stand for any in a name.

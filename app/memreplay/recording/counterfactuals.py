@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 from sqlite_utils import Database
@@ -97,8 +97,8 @@ def reasks_in(
         ]
 
 
-class ReaskStore:
-    """Writes re-asks into a recording. Every method raises RecordingError if the file cannot be written."""
+class ExclusiveStore:
+    """A finished recording that this process alone may add to. Methods raise RecordingError if that fails."""
 
     def __init__(self, db: Database, path: Path) -> None:
         self._db, self._path = db, path
@@ -106,7 +106,7 @@ class ReaskStore:
 
     @classmethod
     @contextmanager
-    def open(cls, path: Path) -> Iterator[ReaskStore]:
+    def open(cls, path: Path) -> Iterator[Self]:
         """Open a recording that exists, for this process alone.
 
         Raises:
@@ -120,6 +120,10 @@ class ReaskStore:
             finally:
                 db.close()
                 lock.release()
+
+
+class ReaskStore(ExclusiveStore):
+    """Writes re-asks into a recording."""
 
     def add(self, run_id: str, reask: Reask, asked: QuestionAsked) -> None:
         """Store a reply; it is on disk when this returns. It replaces an earlier one to the same change."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import ValidationError
-from sqlite_utils import Database
 
 from memreplay.engine.events import AskEvent
 from memreplay.errors import RecordingError, UsageError
 from memreplay.llm.judging import Judgement
-from memreplay.recording.connection import leave_wal, open_exclusively
+from memreplay.recording.counterfactuals import ExclusiveStore
 from memreplay.recording.reader import Recording
 from memreplay.recording.run_rows import reporting_write_errors
 
@@ -73,29 +69,8 @@ def judgements_of(recording: Recording, run_id: str, conversation_id: str, pair:
     return found
 
 
-class RejudgementStore:
-    """Writes judgements into a recording that this process alone has open."""
-
-    def __init__(self, db: Database, path: Path) -> None:
-        self._db, self._path = db, path
-        self.recording = Recording(db, path)
-
-    @classmethod
-    @contextmanager
-    def open(cls, path: Path) -> Iterator[RejudgementStore]:
-        """Open a recording that exists.
-
-        Raises:
-            RecordingError: the file is missing, is not a recording, is in use, or cannot be written.
-        """
-        Recording.open(path).close()
-        with open_exclusively(path) as (db, lock):
-            try:
-                yield cls(db, path)
-                leave_wal(db)
-            finally:
-                db.close()
-                lock.release()
+class RejudgementStore(ExclusiveStore):
+    """Writes judgements into a recording."""
 
     def add(self, run_id: str, conversation_id: str, pair: JudgePair, ask: Ask, judgement: Judgement) -> None:
         """Store a judgement; it is on disk when this returns. It replaces an earlier one without a verdict.

@@ -17,7 +17,7 @@ AnswerKeyOf = tuple[str, str, str, str, int]
 """Conversation, backend, model, question id and repeat of an answer."""
 
 Verdicts = Mapping[AnswerKeyOf, bool]
-"""Whether each answer is right by one judge and rubric; answers without a verdict are left out."""
+"""Answers → right or not, by one judge and rubric; answers without a verdict are left out."""
 
 Interval = tuple[float, float]
 
