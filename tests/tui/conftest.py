@@ -53,6 +53,12 @@ def _leaving_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memreplay.tui.live._LONGEST_WAIT_TO_LEAVE", LONGEST)
 
 
+@pytest.fixture(autouse=True)
+def _counts_wait_for_their_movement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine more than the time that a person takes may pass between a digit and the key after it."""
+    monkeypatch.setattr("memreplay.tui.controllers.COUNT_TIMEOUT_SECONDS", LONGEST)
+
+
 @pytest.fixture
 def launch(tmp_path: Path) -> Launch:
     """Two datasets, one recording, and no way to a live run."""

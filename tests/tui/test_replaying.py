@@ -268,9 +268,9 @@ async def test_a_file_that_is_no_recording_gives_a_sentence(recorded: Launch, tm
     other = tmp_path / "notes.txt"
     other.write_text("not a database")
     async with open_app(replace(recorded, recording=other)) as pilot:
-        status = pilot.app.screen_stack[-1].query_one("#status", LinesView)
-        await until(pilot, lambda: "notes.txt" in status.text)
-        assert isinstance(pilot.app.screen, StartScreen)
+        await until(
+            pilot, lambda: isinstance(pilot.app.screen, StartScreen) and "notes.txt" in text_of(pilot, "#status")
+        )
 
 
 async def test_what_a_search_of_the_help_finds_stands_below_its_heading(recorded: Launch) -> None:

@@ -175,7 +175,9 @@ async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Lau
         await until(pilot, lambda: isinstance(pilot.app.screen, ConversationScreen))
         first = pilot.app.screen
         await pilot.press("enter")
-        await until(pilot, lambda: pilot.app.screen is not first)
+        await until(
+            pilot, lambda: isinstance(pilot.app.screen, ConversationScreen) and pilot.app.screen is not first
+        )
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
         tests = pilot.app.screen.query_one("#questions", LinesView)
