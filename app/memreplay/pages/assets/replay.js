@@ -445,6 +445,8 @@
         const data = await unpacked(root.dataset.replay);
         const wanted = alone || parameters.get("replay") === data.conversation ? Number(parameters.get("turn")) : NaN;
         const replay = new Replay(root, data, alone);
+        const opening = data.bookmarks.length ? data.bookmarks[0].turn : data.first_wrong;
+        if (!wanted && opening !== null) { replay.moveTo(opening); replay.show(); }
         if (wanted) { replay.moveTo(wanted); replay.show(); if (!alone) root.scrollIntoView(); }
         addEventListener("hashchange", () => {
           const now = state();
