@@ -66,7 +66,7 @@ async def test_the_titles_of_a_live_session_fit(live_launch: Launch, size: tuple
             await pilot.press(memory)
             assert cut_titles(pilot) == []
         await pilot.press("escape", "escape")  # the first one takes back the count that digits began
-        assert isinstance(pilot.app.screen, PickScreen)
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         assert cut_titles(pilot) == []
         leaving = pilot.app.screen.query_one(OptionList)
         assert str(leaving.get_option_at_index(1).prompt) == "leave: interrupted at 4 of 8, L continues it"
