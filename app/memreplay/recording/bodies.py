@@ -425,6 +425,10 @@ _WITH_NUMBERS = ("reply", "judgement", "call", "extraction", "operation", "score
 """Parts of events that have numbers of their own. What a memory wrote is data, and is not looked at."""
 
 
+_MEASURED = frozenset({"context_tokens", "recall_ms"})
+"""Numbers of an asked question: it is not measured where one of them is unknown."""
+
+
 def _with_usable_numbers(fields: Any, odd: Callable[[str], None]) -> Any:
     """Return the fields of an event, or of a part of one, in which every number is finite and within its bounds."""
     if not isinstance(fields, dict):
@@ -443,7 +447,7 @@ def _with_usable_numbers(fields: Any, odd: Callable[[str], None]) -> Any:
         ):
             odd(name)
             usable[name] = unknown
-    if usable != fields and fields.get("kind") == "question_asked":
+    if any(usable[name] != fields.get(name) for name in _MEASURED & usable.keys()):
         usable["measured"] = False
     return usable
 
