@@ -238,3 +238,10 @@ class Hoarding(NotebookMemory):
 
     async def snapshot(self) -> Snapshot:
         return Snapshot(points={"hoard": {"all": {str(number): {} for number in range(MOST_ITEMS + 1)}}})
+
+
+class Starving(NotebookMemory):
+    """Runs out of memory whenever it is asked."""
+
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        return Recall(context=" " * 2**62)
