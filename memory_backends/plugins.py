@@ -33,7 +33,7 @@ from memory_backends.base import (
     TokenCounter,
 )
 from memory_backends.metering import MeteredChat, calls_noted_to, calls_reported, start_watching
-from memory_backends.snapshots import COMMAND, Provenance, SnapshotDiffer
+from memory_backends.snapshots import COMMAND, Provenance, SnapshotDiffer, beyond_limits
 from memory_backends.stores.trace import MemoryTrace
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class PluginAdapter(MemoryBackend):
         self._differ = SnapshotDiffer(self.trace)
         self._provenance = Provenance()
         self._observing: tuple[str, ...] = ()
+        self._beyond = ""
         self._thread: ThreadPoolExecutor | None = None
         self.trace.stores[_SNAPSHOT] = self
 
@@ -90,6 +91,9 @@ class PluginAdapter(MemoryBackend):
         if isinstance(own, MemoryTrace) and own is not self.trace:
             for store in own.stores.values():
                 await store.check()
+        await self._check_snapshot()
+
+    async def _check_snapshot(self) -> None:
         try:
             held = await self.snapshot()
             gone, all_ = self._differ.lost_since(held) if held.is_known else (0, 0)
@@ -114,6 +118,9 @@ class PluginAdapter(MemoryBackend):
             return self._provenance.completed(recall)
 
     async def observe(self, exchange: Exchange) -> None:
+        if self.description.is_known:
+            # After the write, what was lost before it would look as if the memory had removed it.
+            await self._check_snapshot()
         self._provenance.heard(exchange)
         self._observing = exchange.turn_ids
         with self.trace.caused_by("observe", self._actor, exchange.turn_ids):
@@ -135,7 +142,9 @@ class PluginAdapter(MemoryBackend):
             return self._provenance.completed(recall)
 
     async def snapshot(self) -> Snapshot:
-        return _checked(Snapshot, "snapshot", await self._call("snapshot"))
+        held = _checked(Snapshot, "snapshot", await self._call("snapshot"))
+        self._beyond = beyond_limits(held)
+        return Snapshot(is_known=False) if self._beyond else held
 
     async def close(self, status: ClosingStatus) -> None:
         if self._has("close"):
@@ -204,7 +213,7 @@ class PluginAdapter(MemoryBackend):
             held = await self.snapshot()
             if not held.is_known:
                 self.description = self.description.model_copy(update={"is_known": False})
-                raise BackendError("it cannot list what it holds")
+                raise BackendError(self._beyond or "it cannot list what it holds")
             self._differ.note(held, (perf_counter() - started) * 1000)
             self._provenance.note(held, self._observing)
         except Exception as error:

@@ -193,6 +193,36 @@ def _union(*turns: Turns) -> Turns:
     return tuple(dict.fromkeys(turn for some in turns for turn in some))
 
 
+MOST_ITEMS = 200_000
+"""Values, with all that is in them, of a snapshot that is looked at."""
+
+MOST_CHARACTERS = 64 * 2**20
+"""Characters of their texts."""
+
+
+def beyond_limits(snapshot: Snapshot) -> str:
+    """Return in a sentence that a snapshot is too large to be looked at after every write; empty if it is not."""
+    items = characters = 0
+    left: list[Any] = [snapshot.values, snapshot.points]
+    while left:
+        value = left.pop()
+        items += 1
+        match value:
+            case str() | bytes():
+                characters += len(value)
+            case Mapping():
+                characters += sum(len(key) for key in value if isinstance(key, str))
+                left += value.values()
+            case list() | tuple():
+                left += value
+        if items + len(left) > MOST_ITEMS or characters > MOST_CHARACTERS:
+            return (
+                f"it holds more than {MOST_ITEMS:,} values or {MOST_CHARACTERS:,} characters (at least"
+                f" {items + len(left):,} and {characters:,}): what it holds is unknown"
+            )
+    return ""
+
+
 COMMAND = "snapshot"
 """The command of such an operation: no command was seen, only its effect."""
 
@@ -291,7 +321,9 @@ class SnapshotDiffer:
 
 
 def _is_cut(old: Any, new: Any) -> bool:
-    """Return whether a log or a list lost its end, or all of it."""
+    """Return whether a log or a list lost its end, or a state some of its fields."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return not old.keys() <= new.keys()
     return isinstance(old, str | list) and isinstance(new, str | list) and len(new) < len(old)
 
 

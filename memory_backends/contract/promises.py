@@ -73,7 +73,9 @@ async def _a_recall_leaves_nothing_behind(subject: Subject) -> None:
 
 
 async def _loses_nothing(subject: Subject) -> None:
-    memory = await _after(subject, TALK)
+    memory = await _after(subject, TALK[:3])
+    await memory.recall(QUESTION, 10, 60)
+    await play(memory, TALK[3:])
     await memory.recall(QUESTION, 10, 60)
     for store in memory.trace.stores.values():
         try:

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter, time
+from time import perf_counter, sleep, time
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import NAMESPACE_URL, uuid4, uuid5
 from zlib import crc32
@@ -127,7 +127,9 @@ class QdrantConnection:
                 await self.run(partial(asyncio.to_thread, self.ensure_ours, client, name))
 
     def ensure_ours(self, client: QdrantClient, name: str) -> None:
-        """Raise :class:`StoreUnavailableError` if a collection exists and has points that are no run's.
+        """Raise :class:`StoreUnavailableError` if a collection has points that are no run's.
+
+        An empty one is ours if it has the index that a run creates with it.
 
         What is written there later is noticed by the ledger of each store.
         """
@@ -144,6 +146,11 @@ class QdrantConnection:
                 f"Qdrant at {self.description} has a collection {name} that another program uses"
                 f" ({max(foreign, len(others)):,} points are of no run of memreplay); nothing is written to it:"
                 " use another server"
+            )
+        if not sample and not _has_our_index(client, name):
+            raise StoreUnavailableError(
+                f"Qdrant at {self.description} has an empty collection {name} that another program"
+                f" made (without memreplay's index of {TENANT!r}); nothing is written to it: use another server"
             )
         self._ours.add(name)
 
@@ -241,6 +248,26 @@ _SAMPLE = 64
 
 _NAMESPACE = re.compile(r"[^/]+/.+/.+", re.DOTALL)
 """The tenant of a run: run, conversation and memory."""
+
+
+_SECONDS_TO_INDEX = (0.0, 0.2, 0.5, 1.0)
+"""Another process of ours may be between creating a collection and its index."""
+
+
+def _has_our_index(client: QdrantClient, name: str) -> bool:
+    """Return whether a collection has the index by tenants that a run creates with it."""
+    from qdrant_client.models import KeywordIndexParams
+
+    for pause in _SECONDS_TO_INDEX:
+        sleep(pause)
+        index = client.get_collection(name).payload_schema.get(TENANT)
+        if index is not None:
+            # Servers before 1.11 have indexes of keywords, and none for tenants.
+            params = index.params
+            return index.data_type == "keyword" and (
+                params is None or (isinstance(params, KeywordIndexParams) and bool(params.is_tenant))
+            )
+    return False
 
 
 def is_conflict(error: Exception) -> bool:
@@ -534,11 +561,14 @@ class KnowledgeStore:
     def _create(self, client: QdrantClient, name: str) -> None:
         from qdrant_client.models import Distance, KeywordIndexParams, KeywordIndexType, VectorParams
 
+        schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True)
         if not client.collection_exists(name):
             try:
                 client.create_collection(
                     name, vectors_config=VectorParams(size=self._dimension, distance=Distance.COSINE)
                 )
+                if self._tenant is not None:
+                    client.create_payload_index(name, TENANT, field_schema=schema)
             except Exception as error:
                 if not is_conflict(error):  # another process created it in between
                     raise
@@ -555,9 +585,6 @@ class KnowledgeStore:
                 f"The Qdrant collection {name} compares vectors by {vectors.distance.value}, not by cosine:"
                 " another program made it; use another server"
             )
-        if self._tenant is not None:
-            schema = KeywordIndexParams(type=KeywordIndexType.KEYWORD, is_tenant=True)
-            client.create_payload_index(name, TENANT, field_schema=schema)
 
     def _scroll(self, client: QdrantClient, collection: str, *, with_vectors: bool) -> list[Any]:
         records: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import time
@@ -178,3 +179,15 @@ def test_a_reader_sees_whole_events_while_a_run_is_recorded(
             seen.append(sum(isinstance(event, ReplyReceived) for event in events))
         assert run.wait() == 0
     assert seen == sorted(seen)
+
+
+def test_a_memory_that_runs_out_of_memory_costs_its_own_rows(run_cli: RunCli, tmp_path: Path) -> None:
+    starving = ("--backend", "tests.stubs.plugins:Starving", "--backend", "full_context")
+    run = ("--batch", "--dataset", "identity-01", *starving, "--recording", tmp_path / "r.sqlite3")
+    ran = run_cli(*run, "--output", tmp_path / "r.json")
+    assert ran.code == 3 and "Traceback" not in ran.err, ran
+    rows = json.loads((tmp_path / "r.json").read_text())["questions"]
+    for row in rows:
+        is_starving = row["backend"].endswith("Starving")
+        assert (row["outcome"] == "error") == is_starving
+        assert "out of memory in recall()" in row["error"] if is_starving else row["error"] is None

@@ -295,3 +295,39 @@ def test_a_demo_with_bytes_overwritten_is_shown_or_a_sentence(run_cli: RunCli, t
             _look_at(path)
         except RecordingError as error:
             assert str(error).startswith(str(path)), (seed, error)
+
+
+ODD = ["-1", "1e308", "-1e308", '"text"', "null", "true", "[]"]
+
+NUMBERS = {
+    "$.recall_ms": "question_asked",
+    "$.context_tokens": "question_asked",
+    "$.reply.ms": "reply_received",
+    "$.reply.cost_usd": "reply_received",
+    "$.reply.usage.prompt_tokens": "reply_received",
+    "$.score.score": "answer_scored",
+    "$.score.f1": "answer_scored",
+    "$.operation.ms": "store_operated",
+    "$.ms": "observed",
+}
+
+
+@pytest.mark.parametrize("odd", [*ODD, "NaN", "Infinity", None])
+@pytest.mark.parametrize("place", NUMBERS)
+def test_a_number_that_cannot_be_one_is_unknown_or_a_sentence(
+    run_cli: RunCli, tmp_path: Path, place: str, odd: str | None
+) -> None:
+    path = tmp_path / "odd.sqlite3"
+    shutil.copy(demo_recording(), path)
+    with sqlite3.connect(path) as db:
+        change = "json_remove(body, ?)" if odd is None else "json_set(body, ?, json(?))"
+        literal = odd in ("NaN", "Infinity")
+        given = [place] if odd is None else [place, '"<odd>"' if literal else odd]
+        db.execute(f"update events set body = {change} where kind = ?", [*given, NUMBERS[place]])
+        if literal:
+            db.execute("update events set body = replace(body, '\"<odd>\"', ?)", [odd])
+    db.close()
+    ran = run_cli("report", path)
+    assert "Traceback" not in ran.err and ran.code in (0, 2), ran
+    if odd in ("-1e308", '"text"', "true", "[]") and ran.code == 0 and NUMBERS[place] == "question_asked":
+        assert "were read as unknown" in ran.err

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM
@@ -49,7 +50,7 @@ class Service:
         self.port = 0
         self.gate: asyncio.Event | None = None
 
-    def _make(self) -> Any:
+    def _make(self, used: AsyncExitStack) -> Any:
         return create_backend(self.memory, self.resources, {})
 
     async def _reply(self, context: str, message: str) -> Reply:

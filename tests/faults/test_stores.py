@@ -83,6 +83,18 @@ def test_a_collection_with_another_distance_function_is_refused(run_cli: RunCli,
         assert f"{made.name} compares vectors by Dot, not by cosine" in ran.out + ran.err
 
 
+def test_an_empty_collection_that_another_program_made_is_refused_and_left(run_cli: RunCli, tmp_path: Path) -> None:
+    with qdrant_server() as server:
+        known = ("--batch", "--dataset", "identity-01", "--limit", 1, "--backend", "rag", "--recording")
+        server.client.create_collection("goodai_ltm_full_history", VectorParams(size=384, distance=Distance.COSINE))
+        ran = run_cli(*known, tmp_path / "a.sqlite3", "--qdrant-url", server.url)
+        assert ran.code == 4 and "another program made (without" in ran.err, ran
+        assert server.client.count("goodai_ltm_full_history").count == 0
+        server.client.delete_collection("goodai_ltm_full_history")
+        for name in "bc":
+            assert run_cli(*known, tmp_path / f"{name}.sqlite3", "--qdrant-url", server.url).code == 0
+
+
 @pytest.mark.parametrize("what", IMPOSTORS, ids=lambda what: what.name)
 def test_a_server_that_is_not_qdrant_is_a_sentence(run_cli: RunCli, tmp_path: Path, what: Impostor) -> None:
     with impostor(what) as url:

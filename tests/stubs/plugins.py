@@ -10,8 +10,10 @@ from typing import Any
 
 from memory_backends.base import Exchange, Hit, MemoryBackend, Namespace, Recall, SeenExchanges, Snapshot
 from memory_backends.contract.trial import count_words
+from memory_backends.examples.notebook import NotebookMemory
 from memory_backends.resources import Resources
 from memory_backends.retrieval.rendering import assemble
+from memory_backends.snapshots import MOST_ITEMS
 from memory_backends.stores.qdrant import KnowledgeStore, Point
 from memory_backends.stores.trace import MemoryTrace
 
@@ -220,3 +222,26 @@ class FailsToSayWhatItEmbeds(Bare):
     @staticmethod
     def texts_to_embed(exchanges: Sequence[Exchange]) -> list[str]:
         raise ValueError("not today")
+
+
+class Losing(NotebookMemory):
+    """Loses its oldest note by itself, some time after a write: the next recall or write finds it gone."""
+
+    async def observe(self, exchange: Exchange) -> None:
+        await super().observe(exchange)
+        if len(self.notes) == 3:
+            asyncio.get_running_loop().call_later(0.05, self.notes.pop, next(iter(self.notes)))
+
+
+class Hoarding(NotebookMemory):
+    """Holds more than anybody looks at."""
+
+    async def snapshot(self) -> Snapshot:
+        return Snapshot(points={"hoard": {"all": {str(number): {} for number in range(MOST_ITEMS + 1)}}})
+
+
+class Starving(NotebookMemory):
+    """Runs out of memory whenever it is asked."""
+
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        return Recall(context=" " * 2**62)

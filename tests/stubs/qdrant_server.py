@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from qdrant_client import QdrantClient, models
 
@@ -42,6 +43,28 @@ class QdrantServerStub:
 
 def _create(client: QdrantClient, name: str, body: Any) -> Any:
     return client.create_collection(name, vectors_config=models.VectorParams(**body["vectors"]))
+
+
+_indexes: WeakKeyDictionary[QdrantClient, dict[str, dict[str, Any]]] = WeakKeyDictionary()
+"""Indexes of collections, which a client in memory does not keep."""
+
+
+def _index(client: QdrantClient, name: str, body: Any) -> Any:
+    _indexes.setdefault(client, {}).setdefault(name, {})[body["field_name"]] = body["field_schema"]
+    return _DONE
+
+
+def _described(client: QdrantClient, name: str, body: Any) -> Any:
+    indexes = _indexes.get(client, {}).get(name, {})
+    schema = {
+        field: {"data_type": params["type"], "params": params, "points": 0} for field, params in indexes.items()
+    }
+    return client.get_collection(name).model_dump(mode="json") | {"payload_schema": schema}
+
+
+def _drop(client: QdrantClient, name: str, body: Any) -> Any:
+    _indexes.get(client, {}).pop(name, None)
+    return client.delete_collection(name)
 
 
 def _upsert(client: QdrantClient, name: str, body: Any) -> Any:
@@ -97,10 +120,10 @@ _DONE = {"operation_id": 1, "status": "completed"}
 
 _CALLS: dict[tuple[str, str], Callable[[QdrantClient, str, Any], Any]] = {
     ("GET", "exists"): lambda client, name, body: {"exists": client.collection_exists(name)},
-    ("GET", ""): lambda client, name, body: client.get_collection(name),
+    ("GET", ""): _described,
     ("PUT", ""): _create,
-    ("DELETE", ""): lambda client, name, body: client.delete_collection(name),
-    ("PUT", "index"): lambda client, name, body: _DONE,
+    ("DELETE", ""): _drop,
+    ("PUT", "index"): _index,
     ("PUT", "points"): _upsert,
     ("POST", "points"): _retrieve,
     ("POST", "points/query"): _query,

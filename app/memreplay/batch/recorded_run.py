@@ -205,7 +205,7 @@ async def _watch(run: Run, progress: BatchProgress, elsewhere: Elsewhere | None)
     """Say what the run waits for, and put what was asked on disk: after a crash it is known what was under way."""
     while True:
         await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
-        progress.waiting(run.waiting_for)
+        progress.waiting(run.waiting_for or (elsewhere.waiting_for if elsewhere is not None else ""))
         if elsewhere is not None:
             progress.at_work(f"{elsewhere.places} {elsewhere.where}", elsewhere.at_work())
         if run.recorder is not None:

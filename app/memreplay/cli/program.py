@@ -50,6 +50,8 @@ class _LazyGroup(TyperGroup):
         for name in args:
             if name.endswith(RECORDING_SUFFIX) and Path(name).is_file():
                 _bring_up_to_date(Path(name))
+                if args[0] in COMMANDS:
+                    _say_what_cannot_be_read()
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -74,6 +76,13 @@ def _bring_up_to_date(recording: Path) -> None:
     with suppress(MemreplayError):
         for sentence in bring_up_to_date(recording):
             say(f"memreplay: {sentence}")
+
+
+def _say_what_cannot_be_read() -> None:
+    from memreplay.recording.reader import Recording
+    from memreplay.terminal import say
+
+    Recording.warn = staticmethod(lambda sentence: say(f"memreplay: {sentence}"))
 
 
 cli = typer.Typer(

@@ -6,13 +6,13 @@ import asyncio
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memory_backends.base import StoreUnavailableError
+from memory_backends.base import MemoryBackend, StoreUnavailableError
 from memory_backends.metering import MeteredChat
 from memory_backends.registry import backend_class, create_backend
 from memory_backends.stores.cleanup import COLLECTIONS
@@ -30,7 +30,7 @@ from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
 from memreplay.llm.ports import MemoryChatModel, ModelFactExtractor
 from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
 from memreplay.llm.tokens import context_budget
-from memreplay.runtime.memories import ensure_models_answer, resources_of
+from memreplay.runtime.memories import connections, ensure_models_answer, resources_of
 from memreplay.settings import Settings, read_settings
 from memreplay.signals import SECONDS_TO_END, Deadline, requests_to_end, signal_handlers
 
@@ -105,22 +105,31 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
     resources, files = resources_of(settings)
     lease = Lease(resources.redis, resources.qdrant, lambda sentence: print(sentence, file=sys.stderr))
     model, base = settings.model[0], settings.api_base
-    asked = NeverUnavailableModel()
-    if settings.extractor is not None:
-        resources = replace(
-            resources,
-            extractor=ModelFactExtractor(asked, settings.extractor, base),
-            chat=MeteredChat(MemoryChatModel(asked, settings.extractor, base)),
-        )
+
+    def made(used: AsyncExitStack) -> MemoryBackend:
+        """Return a memory with connections of its own, which belong to the event loop of its thread."""
+        redis, qdrant = connections(settings)
+        used.push_async_callback(redis.aclose)
+        used.push_async_callback(qdrant.aclose)
+        own = replace(resources, redis=redis, qdrant=qdrant)
+        if settings.extractor is not None:
+            asked = NeverUnavailableModel()
+            own = replace(
+                own,
+                extractor=ModelFactExtractor(asked, settings.extractor, base),
+                chat=MeteredChat(MemoryChatModel(asked, settings.extractor, base)),
+            )
+        return create_backend(name, own, {})
+
     try:
         await asyncio.to_thread(ensure_models_answer, settings, resources)
         await resources.redis.check()
         await resources.qdrant.check()
         await resources.qdrant.check_collections(COLLECTIONS)
-        reader = MessageReader(asked, model, base)
+        reader = MessageReader(NeverUnavailableModel(), model, base)
         server = BackendServer(
             name,
-            lambda: create_backend(name, resources, {}),
+            made,
             reader.reply,
             Limits(settings.top_k, context_budget(model, settings.context_tokens, _is_limited_by_top_k(name))),
         )
@@ -129,13 +138,13 @@ async def _serve(name: str, settings: Settings, options: ServeOptions) -> None:
         )
         await runner.setup()
         lease.hold(server.run_id)
-        try:
-            with _stop_signals(SECONDS_TO_STOP + SECONDS_TO_END) as stop:
+        with _stop_signals(SECONDS_TO_STOP + SECONDS_TO_END) as stop:
+            try:
                 await _listen(web.TCPSite(runner, options.host, options.port), options)
                 print(_announcement(name, model, options.host, runner.addresses[0][1]), file=sys.stderr)
                 await stop.wait()
-        finally:
-            await runner.cleanup()
+            finally:
+                await runner.cleanup()
     except StoreUnavailableError as error:
         raise MissingServerOrKeyError(str(error)) from None
     finally:

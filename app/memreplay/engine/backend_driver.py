@@ -268,6 +268,8 @@ class BackendDriver:
             failure = self.lost = str(error)
         except BackendError as error:
             failure = str(error)
+        except MemoryError:
+            failure = f"out of memory in {phase}()"
         except Exception as error:
             # A plug-in may raise anything; the run continues with the other memories.
             failure = f"{type(error).__name__}: {error}"

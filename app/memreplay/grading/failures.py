@@ -22,15 +22,17 @@ def grading_one_answer() -> Iterator[None]:
     """Report what goes wrong in this block as a failure to grade one answer.
 
     The block must call no model and wait for nothing: it applies rules to what is there. What is not about the
-    answer passes: errors that a user can fix, of files, and of memory.
+    answer passes: errors that a user can fix, and of files.
 
     Raises:
         GradingError: a rule failed.
     """
     try:
         yield
-    except (GradingError, MemreplayError, OSError, MemoryError):
+    except (GradingError, MemreplayError, OSError):
         raise
+    except MemoryError:
+        raise GradingError(_FAILED + "out of memory") from None
     except Exception as error:
         said = " ".join(str(error).split())
         reason = f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -175,6 +175,8 @@ def _unescaped(text: str) -> str:
 
 def failed_reply(error: BaseException, timeout: float, api_base: str | None = None) -> Reply:
     """Return the error as a reply: its reason in one line, without keys. ``timeout`` in seconds."""
+    if isinstance(error, MemoryError):
+        return Reply(text=None, error="out of memory while the model was asked")
     if is_refusal(error):
         return Reply(text="", refused=True)
     if said := refused_reply(error):

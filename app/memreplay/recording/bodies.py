@@ -15,6 +15,8 @@ from pydantic import ValidationError
 from memory_backends.storable import storable_value
 from memreplay.engine.events import REPLAY_EVENT, AnswerScored, AskEvent, ReplayEvent, ReplyReceived
 from memreplay.errors import DamagedEventError, RecordingError
+from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
+from memreplay.numbers import finite, finite_count
 
 Share = Callable[[dict[str, Any]], int]
 """Keeps what recurs, and returns the number of its part: equal ones have the same."""
@@ -394,6 +396,71 @@ class Shelf(Protocol):
         """Return the same with references in place of long texts."""
         ...
 
+    def odd_number(self, field: str, /) -> None:
+        """Count a number that cannot be one: it is read as unknown, or as 0."""
+        ...
+
+
+_MOST_MS = 1e11
+"""Three years."""
+
+_LARGEST_SCORE = 1e15
+
+_COUNTS = (
+    "tokens", "context_tokens", "distance_tokens", "prompt_tokens", "completion_tokens", "cached_tokens",
+)  # fmt: skip
+_BOUNDS: Mapping[str, tuple[float, float, float | None]] = {
+    "ms": (0, _MOST_MS, 0.0),
+    "recall_ms": (0, _MOST_MS, 0.0),
+    "cost_usd": (0, MOST_DOLLARS, None),
+    "score": (-_LARGEST_SCORE, _LARGEST_SCORE, None),
+    "recorded_score": (-_LARGEST_SCORE, _LARGEST_SCORE, None),
+    "entity_recall": (0, 1, None),
+    "f1": (0, 1, None),
+    "reciprocal_rank": (0, 1, None),
+}
+"""Least and most of the numbers of an event, and what stands for one that is neither."""
+
+_WITH_NUMBERS = ("reply", "judgement", "call", "extraction", "operation", "score", "retrieval", "usage")
+"""Parts of events that have numbers of their own. What a memory wrote is data, and is not looked at."""
+
+
+_MEASURED = frozenset({"context_tokens", "recall_ms"})
+"""Numbers of an asked question: it is not measured where one of them is unknown."""
+
+
+def _with_usable_numbers(fields: Any, odd: Callable[[str], None]) -> Any:
+    """Return the fields of an event, or of a part of one, in which every number is finite and within its bounds."""
+    if not isinstance(fields, dict):
+        return fields
+    usable = dict(fields)
+    for name, value in fields.items():
+        if name in _WITH_NUMBERS and isinstance(value, dict):
+            usable[name] = _with_usable_numbers(value, odd)
+        elif name in _TABLES:
+            usable[name] = [_with_usable_score(row, odd) for row in value]
+        elif name in _COUNTS and finite_count(value, MOST_TOKENS) is None:
+            odd(name)
+            usable[name] = 0
+        elif (
+            name in _BOUNDS and value != (unknown := _BOUNDS[name][2]) and finite(value, *_BOUNDS[name][:2]) is None
+        ):
+            odd(name)
+            usable[name] = unknown
+    if any(usable[name] != fields.get(name) for name in _MEASURED & usable.keys()):
+        usable["measured"] = False
+    return usable
+
+
+def _with_usable_score(row: Any, odd: Callable[[str], None]) -> Any:
+    if not isinstance(row, dict):
+        return row
+    usable = _with_usable_numbers(row, odd)
+    channels = row.get("channels")
+    if isinstance(channels, dict):
+        usable["channels"] = {name: _with_usable_numbers(found, odd) for name, found in channels.items()}
+    return usable
+
 
 class EventRow(NamedTuple):
     """A row of the table of events; ``conversation`` is its id."""
@@ -436,7 +503,8 @@ def _validated(row: EventRow, body: dict[str, Any], shelf: Shelf, *, with_candid
         columns["backend"] = row.backend
     if f'{{"{_REFERENCE}' in row.body:
         body = resolve(body, shelf.text)
-    return REPLAY_EVENT.validate_python(unpacked(body, columns, shelf.part, with_candidates=with_candidates))
+    fields = unpacked(body, columns, shelf.part, with_candidates=with_candidates)
+    return REPLAY_EVENT.validate_python(_with_usable_numbers(fields, shelf.odd_number))
 
 
 @contextmanager

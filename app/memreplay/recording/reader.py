@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import orjson
 from sqlite_utils import Database
@@ -72,11 +73,17 @@ class ConversationSize(NamedTuple):
 
 
 class Recording:
-    """A recording, open for reading."""
+    """A recording, open for reading.
+
+    ``warn`` is told, when a recording is closed, of numbers in it that could not be used.
+    """
+
+    warn: ClassVar[Callable[[str], None]] = staticmethod(lambda sentence: None)
 
     def __init__(self, db: Database, path: Path) -> None:
         self._db = db
         self.path = path
+        self._odd_numbers: Counter[str] = Counter()
         self.text = lru_cache(maxsize=4096)(self._read_text)
         self.part = lru_cache(maxsize=4096)(self._read_part)
 
@@ -294,8 +301,22 @@ class Recording:
             for row in self._query(query, self.conversation_key(run_id, conversation_id), judge, rubric):
                 yield row["backend"], row["model"], row["question_id"], row["repeat"], row["body"]
 
+    def odd_number(self, field: str) -> None:
+        """Count a number that cannot be one: it is read as unknown, or as 0."""
+        self._odd_numbers[field] += 1
+
+    @property
+    def remark(self) -> str:
+        """Return how many numbers could not be used so far, in a sentence; empty if all could."""
+        if not self._odd_numbers:
+            return ""
+        named = ", ".join(f"{field} {count:,} times" for field, count in sorted(self._odd_numbers.items()))
+        return f"{self.path}: numbers that are not finite, or out of range, were read as unknown: {named}"
+
     def close(self) -> None:
         self._db.close()
+        if self._odd_numbers:
+            Recording.warn(self.remark)
 
     def conversation_key(self, run_id: str, conversation_id: str) -> int:
         """Return the key of a conversation's row.

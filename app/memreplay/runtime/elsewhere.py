@@ -87,6 +87,32 @@ _stopping = Event()
 """Set in a worker once the run starts nothing new."""
 
 
+_to_the_run: list[Connection] = []
+"""In a process of a pool: the pipe on which it says what it waits for."""
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+async def _say_what_is_waited_for(run: Run) -> None:
+    """Tell the run of every change of what a worker waits for. It ends with the worker's play."""
+    said = ""
+    try:
+        while True:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            if run.waiting_for != said:
+                said = run.waiting_for
+                _tell(said)
+    finally:
+        if said:
+            _tell("")
+
+
+def _tell(waiting_for: str) -> None:
+    with suppress(OSError):
+        for pipe in _to_the_run:
+            pipe.send(waiting_for)
+
+
 def play_elsewhere(work: Assignment) -> Played:
     """Fill the memories of a conversation, and recall for all that will be asked.
 
@@ -100,6 +126,7 @@ def play_elsewhere(work: Assignment) -> Played:
 async def _played(work: Assignment) -> Played:
     conversation, warnings = work.conversation, list[str]()
     run = Run(_with_own_servers(work.settings), Path(), warn=warnings.append, run_id=work.run_id)
+    telling = asyncio.create_task(_say_what_is_waited_for(run))
     try:
 
         def filled(known: Conversation) -> frozenset[str]:
@@ -127,6 +154,7 @@ async def _played(work: Assignment) -> Played:
         await ahead.end()
         return replace(played, warnings=tuple(warnings))
     finally:
+        telling.cancel()
         await run.finish("interrupted")
 
 
@@ -204,8 +232,9 @@ def dask_setup(worker: Any) -> None:
     _search_current_folder_again()
 
 
-def _obey(run: Connection) -> None:
+def _obey(run: Connection, to_the_run: Connection) -> None:
     """Stop at the first word of the run, and end once it cannot say any more. A pool's process begins with this."""
+    _to_the_run.append(to_the_run)
     _search_current_folder_again()
 
     def listen() -> None:
@@ -242,10 +271,12 @@ class Elsewhere:
         submit: Callable[[Assignment], Awaitable[Played]],
         stop: Callable[[], None],
         lost_for_good: tuple[type[Exception], ...] = (),
+        waits: Callable[[], Sequence[str]] = lambda: (),
     ) -> None:
         self.where, self.places = where, places
         """How many conversations are played at a time."""
         self._submit, self._stop, self._lost_for_good = submit, stop, lost_for_good
+        self._waits = waits
         self._stopped = False
         self._since: dict[str, float] = {}
 
@@ -258,6 +289,11 @@ class Elsewhere:
     def at_work(self) -> dict[str, float]:
         """Return the conversations that are being played, with the seconds since they were begun."""
         return {name: monotonic() - since for name, since in self._since.items()}
+
+    @property
+    def waiting_for(self) -> str:
+        """Return what a worker waits for, in a sentence; empty if none waits. Workers of a cluster do not tell."""
+        return next(filter(None, self._waits()), "")
 
     def plays(self, backends: Sequence[str]) -> bool:
         """Return whether workers have any of these memories to fill. Agents and controls stay with the run."""
@@ -343,11 +379,22 @@ class _Process:
     def __init__(self, settings: Settings) -> None:
         context = get_context("spawn")
         heard, self._said = context.Pipe(duplex=False)
+        self._told, tell = context.Pipe(duplex=False)
+        self._waiting_for = ""
         travelling = settings_for_workers(settings)
         with _in_environment(_own_servers(settings) | _safe_path()), _without_ctrl_c():
-            self.executor = ProcessPoolExecutor(1, context, _obey, (heard,))
+            self.executor = ProcessPoolExecutor(1, context, _obey, (heard, tell))
             self.ready = self.executor.submit(check_worker, travelling, versions(travelling.backend))
         heard.close()
+        tell.close()
+
+    @property
+    def waiting_for(self) -> str:
+        """Return what the process waits for, in a sentence; else empty."""
+        with suppress(EOFError, OSError):
+            while self._told.poll():
+                self._waiting_for = self._told.recv()
+        return self._waiting_for
 
     def stop(self) -> None:
         with suppress(OSError):
@@ -355,6 +402,7 @@ class _Process:
 
     def end(self) -> None:
         self._said.close()
+        self._told.close()
         self.executor.shutdown(wait=False)
 
 
@@ -394,7 +442,7 @@ async def _processes(settings: Settings, number: int) -> AsyncIterator[Elsewhere
                     raise problem
         except (BrokenExecutor, OSError) as error:
             raise MissingServerOrKeyError(f"no process can be started for --workers: {error}") from None
-        yield Elsewhere("processes", number, submit, stop)
+        yield Elsewhere("processes", number, submit, stop, waits=lambda: [each.waiting_for for each in running])
     finally:
         for process in running:
             process.end()

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from hmac import compare_digest
 from ipaddress import ip_address
 from time import monotonic
@@ -25,10 +26,11 @@ from aiohttp import http_exceptions, web
 from aiohttp.typedefs import Handler, Middleware
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memory_backends.base import BackendError, MemoryBackend, Namespace
+from memory_backends.base import BackendError, Namespace
 from memory_backends.records import BenchmarkTurnPayload
 from memreplay import __version__
 from memreplay.conversations.models import LONGEST_TURN
+from memreplay.server.beside import MakeMemory, MemoryBeside
 from memreplay.server.session import Limits, Reader, ServedSession
 
 MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
@@ -36,7 +38,7 @@ MAX_REQUEST_BYTES: Final = 16 * 1024 * 1024
 MAX_SESSIONS: Final = 64
 IDLE_SECONDS: Final = 1800.0
 """A session without a request for as long is ended when room for another is needed."""
-SECONDS_TO_STOP: Final = 2.0
+SECONDS_TO_STOP: Final = 1.5
 """Turns in progress may take as long to end after a signal; then the process ends without them."""
 TURN_SECONDS: Final = 300.0
 """A turn that takes longer ends its session."""
@@ -57,12 +59,15 @@ class SessionRequest(BaseModel):
 
 
 class BackendServer:
-    """Serves one memory architecture to any number of conversations. ``make`` creates a memory."""
+    """Serves one memory architecture to any number of conversations.
+
+    ``make`` creates a memory. Each works in a thread of its own: one that computes keeps nobody else waiting.
+    """
 
     def __init__(
         self,
         name: str,
-        make: Callable[[], MemoryBackend],
+        make: MakeMemory,
         reader: Reader,
         limits: Limits,
         clock: Callable[[], float] = monotonic,
@@ -109,24 +114,18 @@ class BackendServer:
             )
         id_ = request.query.get("session", DEFAULT_SESSION)
         session = await self._session(id_)
-        try:
-            async with asyncio.timeout(self._turn_seconds):
-                reply = await session.run_turn(payload)
-        except TimeoutError:
-            # Its memory holds a part of the turn, and no client can know which.
-            self._forget(id_)
-            await session.close("cancelled")
-            raise _error(
-                web.HTTPGatewayTimeout,
-                f"the turn took longer than {self._turn_seconds:g} s; its session has ended",
-            ) from None
+        async with self._deadline(id_, session):
+            reply = await session.run_turn(payload)
         if reply.error is not None:
             return web.json_response({"error": reply.error}, status=502)
         return web.json_response({"reply": reply.text or "", "session": id_})
 
     async def _memory_state(self, request: web.Request) -> web.Response:
-        session = await self._session(request.query.get("session", DEFAULT_SESSION))
-        return web.json_response((await session.snapshot()).model_dump(mode="json"))
+        id_ = request.query.get("session", DEFAULT_SESSION)
+        session = await self._session(id_)
+        async with self._deadline(id_, session):
+            snapshot = await session.snapshot()
+        return web.json_response(snapshot.model_dump(mode="json"))
 
     async def _new_session(self, request: web.Request) -> web.Response:
         is_bare = not request.can_read_body and request.content_type not in _SENT_BY_ANY_PAGE
@@ -135,7 +134,8 @@ class BackendServer:
         id_ = uuid4().hex[:12]
         session = await self._open_session(id_)
         if source is not None:
-            await session.copy_from(source)
+            async with self._deadline(id_, session):
+                await session.copy_from(source)
         return web.json_response({"session": id_, "copy_of": body.copy_of}, status=201)
 
     async def _list_sessions(self, request: web.Request) -> web.Response:
@@ -153,10 +153,26 @@ class BackendServer:
         return web.json_response({"status": "ok", "backend": self._name, "memreplay": __version__})
 
     async def _session(self, id_: str) -> ServedSession:
-        async with self._open_lock:
-            if id_ == DEFAULT_SESSION and id_ not in self._sessions:
-                return await self._open_session(id_)
+        if id_ == DEFAULT_SESSION:
+            async with self._open_lock:
+                if id_ not in self._sessions:
+                    return await self._open_session(id_)
         return self._existing(id_)
+
+    @asynccontextmanager
+    async def _deadline(self, id_: str, session: ServedSession) -> AsyncIterator[None]:
+        """End a session in which the work takes too long."""
+        try:
+            async with asyncio.timeout(self._turn_seconds):
+                yield
+        except TimeoutError:
+            # Its memory holds a part of the turn, and no client can know which.
+            self._forget(id_)
+            await session.close("cancelled")
+            raise _error(
+                web.HTTPGatewayTimeout,
+                f"the turn took longer than {self._turn_seconds:g} s; its session has ended",
+            ) from None
 
     def _existing(self, id_: str) -> ServedSession:
         if id_ not in self._sessions:
@@ -169,12 +185,15 @@ class BackendServer:
             await self._end_idle()
         if len(self._sessions) >= MAX_SESSIONS:
             raise _error(web.HTTPTooManyRequests, f"{MAX_SESSIONS} sessions are open; DELETE /sessions/ID ends one")
-        session = ServedSession(self._make(), self._reader, self._limits)
+        session = ServedSession(MemoryBeside(self._make), self._reader, self._limits)
         self._sessions[id_], self._used_at[id_] = session, self._clock()
         try:
-            await session.open(Namespace(run_id=self.run_id, conversation_id=id_, backend=self._name))
-        except BaseException:
-            self._forget(id_)
+            async with self._deadline(id_, session):
+                await session.open(Namespace(run_id=self.run_id, conversation_id=id_, backend=self._name))
+        except Exception:
+            if self._sessions.get(id_) is session:
+                self._forget(id_)
+                await session.close("cancelled")
             raise
         return session
 
@@ -191,9 +210,9 @@ class BackendServer:
         self._used_at.pop(id_, None)
 
     async def _close_all(self, application: web.Application) -> None:
-        for session in self._sessions.values():
-            await session.close("cancelled")
+        closed = [session.close("cancelled") for session in self._sessions.values()]
         self._sessions.clear()
+        await asyncio.gather(*closed, return_exceptions=True)
 
 
 def is_loopback(host: str) -> bool:

@@ -203,7 +203,7 @@ class ServedSession:
                 self._labels = labels_in(new, pending[0] if pending else "") or self._labels
                 self._labels_are_certain = pending is not None
             words = pending[0] if pending else ""
-            said = read_transcript(new, self._labels or USUAL_LABELS, self._date, words)
+            said = await asyncio.to_thread(read_transcript, new, self._labels or USUAL_LABELS, self._date, words)
             await self._ingest(said)
         elif pending is not None:
             message, reply = pending

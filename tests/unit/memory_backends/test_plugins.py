@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from memory_backends.base import BackendError, MemoryBackend
+from memory_backends.base import BackendError, MemoryBackend, StoreLostError
 from memory_backends.contract.trial import TALK
 from memory_backends.plugins import PluginError
 from memory_backends.registry import (
@@ -88,6 +89,25 @@ async def test_a_snapshot_that_fails_costs_the_panel_and_not_the_memory() -> Non
     errors = {event.operation.error for event in events if isinstance(event, StoreOperated)}
     assert errors == {"OSError: the disk is gone"}
     assert shown == exchanges_of(next(iter(load(["identity-01"]))))[-1].turn_number
+
+
+async def test_what_is_lost_between_two_writes_is_no_deletion_of_the_memory() -> None:
+    memory = created(f"{STUBS}:Losing")
+    await memory.open(namespace("losing"))
+    for each in TALK[:3]:
+        await memory.observe(each)
+    await asyncio.sleep(0.1)
+    with pytest.raises(StoreLostError, match="lost 1 of the 1 items"):
+        await memory.observe(TALK[3])
+
+
+async def test_of_a_memory_that_holds_too_much_nothing_is_said() -> None:
+    memory = created(f"{STUBS}:Hoarding")
+    await memory.open(namespace("hoarding"))
+    await memory.observe(TALK[0])
+    assert not (await memory.snapshot()).is_known and not memory.description.is_known
+    errors = [entry.error for entry in memory.trace.drain() if isinstance(entry, MemoryOperation) and entry.error]
+    assert errors and "holds more than 200,000 values" in errors[0]
 
 
 async def _without_snapshots() -> tuple[None, list[ReplayEvent], int]:

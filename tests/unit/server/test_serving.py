@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -48,7 +51,7 @@ class Service:
         )
         self.base = ""
 
-    def make(self) -> MemoryBackend:
+    def make(self, used: AsyncExitStack | None = None) -> MemoryBackend:
         self.memories.append(create_backend(self._name, self.resources, {}))
         return self.memories[-1]
 
@@ -166,7 +169,7 @@ async def test_a_turn_that_takes_too_long_ends_its_session_and_others_are_answer
 
     server = BackendServer(
         "slow",
-        Slow,
+        lambda used: Slow(),
         MessageReader(LiteLLMModel(), EXTRACTIVE_MODEL, None).reply,
         Limits(5, BUDGET),
         turn_seconds=0.5,
@@ -186,6 +189,48 @@ async def test_a_turn_that_takes_too_long_ends_its_session_and_others_are_answer
     await runner.cleanup()
 
 
+async def test_a_memory_that_computes_for_minutes_keeps_nobody_else_waiting_and_is_ended(
+    http: ClientSession,
+) -> None:
+    ended = threading.Event()
+
+    class Computing(ClosedBookBackend):
+        async def observe(self, exchange: Any) -> None:
+            if "compute" in exchange.messages[0].text:
+                began = time.monotonic()
+                try:
+                    while time.monotonic() < began + 300:
+                        pass
+                finally:
+                    ended.set()
+
+    server = BackendServer(
+        "computing",
+        lambda used: Computing(),
+        MessageReader(LiteLLMModel(), EXTRACTIVE_MODEL, None).reply,
+        Limits(5, BUDGET),
+        turn_seconds=3,
+    )
+    runner = web.AppRunner(server.application("127.0.0.1", None))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    _, made = await told(http, "POST", f"{base}/sessions", json={})
+    busy = f"{base}/run_turn?session={made['session']}"
+    computing = asyncio.create_task(told(http, "POST", busy, json=turn("User: compute\nAI: ok\n", "Hi")))
+    await asyncio.sleep(0.3)
+    slowest, others = 0.0, 0
+    while not computing.done() and not ended.is_set():
+        began = time.monotonic()
+        assert (await told(http, "POST", f"{base}/run_turn", json=turn("User: a\nAI: b\n", "Hi")))[0] == 200
+        slowest, others = max(slowest, time.monotonic() - began), others + 1
+    assert others >= 3 and slowest < 2  # of a machine under load
+    status, said = await computing
+    assert status == 504 and "its session has ended" in said["error"]
+    assert ended.is_set()
+    await runner.cleanup()
+
+
 async def test_no_more_sessions_are_open_than_it_has_room_for(service: Service, http: ClientSession) -> None:
     made = [await told(http, "POST", f"{service.base}/sessions") for _ in range(MAX_SESSIONS + 1)]
     assert [status for status, _ in made] == [201] * MAX_SESSIONS + [429]
@@ -199,7 +244,7 @@ async def test_a_failing_memory_is_reported_and_the_service_continues(
             raise BackendError("the disk is full")
 
     made = service.server._make
-    service.server._make = Failing
+    service.server._make = lambda used: Failing()
     assert await told(http, "POST", f"{service.base}/sessions") == (500, {"error": "the disk is full"})
     service.server._make = made
     assert (await told(http, "POST", f"{service.base}/sessions"))[0] == 201
