@@ -36,7 +36,7 @@ class Writer:
         self.asked: list[str] = []
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], repeat: int
     ) -> tuple[ChatMessage, ModelCall]:
         said = "\n".join(str(message["content"]) for message in messages)
         self.asked.append(said)
@@ -54,7 +54,7 @@ def mem0(writer: Writer, config: Mapping[str, Any]) -> MemoryBackend:
         count_words,
         TickingClock(),
         chat=MeteredChat(writer),
-        configs={"mem0": config},
+        configs=configs,
     )
     return create_backend("mem0", resources, {})
 
