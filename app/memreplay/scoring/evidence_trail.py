@@ -13,6 +13,7 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.llm import AGENT_MODEL
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
+from memreplay.scoring.writer import Finding, finding_of, update_in
 
 LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
@@ -33,7 +34,8 @@ was stored of it, or only something that leaves the answer out.
 class Trail:
     """The loss of a turn, in one sentence; ``lost_at`` is None if what it says reached the prompt.
 
-    ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded.
+    ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded. ``writer`` is what the
+    model that writes made of it, where nothing stored holds it.
     """
 
     turn: str
@@ -41,6 +43,7 @@ class Trail:
     sentence: str
     loss: Loss | None = None
     ranks: Mapping[str, int] = field(default_factory=dict)
+    writer: Finding | None = None
 
 
 def turns_in_prompt(asked: QuestionAsked) -> frozenset[str]:
@@ -163,7 +166,9 @@ def _found(turn: str, answerable: Answerable, pieces: Sequence[Piece]) -> tuple[
 
 def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     def lost(loss: Loss, sentence: str) -> Trail:
-        return Trail(turn, "not_written", sentence, loss, ranks_of(turn, stages.asked))
+        writer = _writer_of(turn, loss, answerable, stages)
+        said = sentence if writer is None else f"{sentence} {writer.sentence}"
+        return Trail(turn, "not_written", said, loss, ranks_of(turn, stages.asked), writer)
 
     said = answerable.turns.get(turn)
     if said is None:
@@ -194,6 +199,20 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     return lost(
         "distilled_away", f"Memory heard turn {turn}; nothing stored names that turn or holds what it says of this."
     )
+
+
+def _writer_of(turn: str, loss: Loss, answerable: Answerable, stages: Stages) -> Finding | None:
+    """Return what the model that writes did to lose a turn."""
+    memory = stages.memory
+    match loss:
+        case "distilled_away":
+            return finding_of(turn, answerable, memory.calls)
+        case "expired" | "superseded":
+            ended = [item for item in memory.items if not item.is_current and item.ended_at is not None]
+            at = {item.ended_at for item in ended if answerable.part_held_by(turn, [item.piece])}
+            return update_in([each for each in memory.calls if each.at in at])
+        case _:
+            return None
 
 
 def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:

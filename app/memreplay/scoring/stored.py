@@ -30,9 +30,18 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.conversations.models import Conversation
-from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
+from memreplay.engine.events import (
+    ConversationOpened,
+    FactsExtracted,
+    ModelCalled,
+    Observed,
+    PromotionDecided,
+    ReplayEvent,
+    StoreOperated,
+)
 from memreplay.grading.read import content_of, same_token, tokens_of
 from memreplay.scoring.holding import Piece
+from memreplay.scoring.writer import MadeCall, call_in
 from memreplay.text import normalised
 from memreplay.timeline.fold import MISSING, patched, pointer_of
 from memreplay.timeline.timeline import Answer
@@ -330,6 +339,8 @@ class StoredMemory:
         self.supersessions: list[Supersession] = []
         self.is_recorded = False
         """Whether it was recorded what this memory heard; an imported run has only questions and answers."""
+        self.calls: list[MadeCall] = []
+        """The calls of the model that writes, in order."""
         self._dropped: list[PromotionDecision] = []
         self._points: dict[tuple[str, str], Item] = {}
         self._places: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
@@ -427,6 +438,8 @@ class StoredMemory:
                 self.is_recorded = True
                 self.observed.update(event.turns)
                 self._heard_last = event.turns
+            case ModelCalled() | FactsExtracted() if (call := call_in(event)) is not None:
+                self.calls.append(MadeCall(event.turn, call.turns or self._heard_last, call))
             case PromotionDecided():
                 self._decide(event.decision, event.turn)
             case StoreOperated() if event.operation.error is None:

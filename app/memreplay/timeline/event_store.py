@@ -10,6 +10,8 @@ from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import (
     BackendEvent,
     ConversationOpened,
+    FactsExtracted,
+    ModelCalled,
     Observed,
     Perceived,
     PromotionDecided,
@@ -199,10 +201,14 @@ def changes(operation: MemoryOperation) -> bool:
 
 
 def tells_what_is_kept(event: ReplayEvent) -> bool:
-    """Return whether an event tells what its backend stores, or why not: it heard, decided or changed something."""
+    """Return whether an event tells what its backend stores, or why not: it heard, asked its writer, decided or
+    changed something.
+    """
     if isinstance(event, StoreOperated):
         return changes(event.operation)
-    return isinstance(event, ConversationOpened | Observed | PromotionDecided)
+    if isinstance(event, ModelCalled):
+        return event.call.purpose == "chat"
+    return isinstance(event, ConversationOpened | Observed | PromotionDecided | FactsExtracted)
 
 
 def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:

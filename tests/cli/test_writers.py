@@ -1,0 +1,118 @@
+"""Facts that a writing model lost, each in another way: the verdict names the cause, and a run counts them."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import RunCli
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer
+
+pytestmark = pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not installed")
+
+FACTS = {
+    "key": ("My spare key is with Mrs Quillan at number fourteen.", "Who has the spare key?", "Mrs Quillan"),
+    "boat": ("The boat is moored at Pilchard Quay this season.", "Where is the boat moored?", "Pilchard Quay"),
+    "rent": ("My landlord Mr Oduya wants the rent on time.", "Who is the landlord?", "Mr Oduya"),
+    "dish": ("Cook me khinkali on Saturday, please.", "Which dish does the user want?", "khinkali"),
+    "work": ("I survey lighthouses for the Orrin trust.", "Whom does the user work for?", "the Orrin trust"),
+}
+"""What the user says, the question about it, and the answer."""
+
+
+def written_down(folder: Path) -> Path:
+    turns: list[dict[str, str]] = []
+    questions = []
+    for said, question, expected in FACTS.values():
+        questions.append({"question": question, "expectedAnswer": expected, "evidence": [f"D1:{len(turns) + 1}"]})
+        turns += [{"role": "user", "content": said}, {"role": "assistant", "content": "I see."}]
+    asked = [{**each, "type": "single_fact", "expectedEntities": [each["expectedAnswer"]]} for each in questions]
+    session = {"date": "2024-02-05T10:00:00", "turns": turns}
+    talk = {"id": "talk", "language": "en", "tags": [], "sessions": [session], "recallQuestions": asked}
+    path = folder / "talk.json"
+    path.write_text(json.dumps(talk))
+    return path
+
+
+def kept(text: str) -> Answer:
+    return answer(json.dumps({"memory": [{"id": "0", "text": text}]}))
+
+
+REPLIES = {
+    "key": answer('{"memory": []}'),
+    "boat": answer("Sure! Here is what I noticed: the boat."),
+    "rent": answer('{"memory": [{"id": "0", "text": "User has', finish_reason="length"),
+    "dish": kept("User likes to eat on Saturdays"),
+    "work": answer(json.dumps({"memory": [{"id": "0", "fact": "User works for the Orrin trust"}]})),
+}
+"""What the writer makes of each."""
+
+
+def behaves(received: Received) -> Answer:
+    if "## New Messages" not in received.prompt:
+        return answer("The conversation does not say.")
+    new = received.body["messages"][-1]["content"].partition("## New Messages")[2]
+    return next(REPLIES[name] for name, (said, _, _) in FACTS.items() if said in new)
+
+
+def run(run_cli: RunCli, folder: Path, backend: str, behaviour: Any) -> tuple[dict[str, Any], str]:
+    """Return the rows by the name of their fact, and what was printed."""
+    output = folder / "out.json"
+    with OpenAIServer(behaviour) as server:
+        ran = run_cli(
+            "--batch", "--dataset", written_down(folder), "--backend", backend, "--extractor", "openai/writer",
+            "--model", "openai/reader", "--api-base", server.url, "--recording", folder / "r.sqlite3",
+            "--output", output,
+        )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = {row["question"]: row for row in json.loads(output.read_text())["questions"]}
+    return {name: rows[question] for name, (_, question, _) in FACTS.items()}, ran.out + ran.err
+
+
+def test_what_the_writer_did_to_a_fact_is_said_and_counted(run_cli: RunCli, tmp_path: Path) -> None:
+    rows, printed = run(run_cli, tmp_path, "mem0", behaves)
+    assert {name: row["failure_writer"] for name, row in rows.items()} == {
+        "key": "kept_nothing",
+        "boat": "unreadable",
+        "rent": "cut",
+        "dish": "kept_other",
+        "work": "not_stored",
+    }
+    assert {row["failure"] for row in rows.values()} == {"not_written"}
+    assert "“User likes to eat on Saturdays”" in rows["dish"]["failure_detail"]
+    assert "cut by its limit of 4,000 tokens" in rows["rent"]["failure_detail"]
+    flat = " ".join(printed.split())
+    assert "writer: 1 of 5 calls of mem0 to write were cut by the limit of 4,000 tokens." in flat
+    assert "writer: 1 of 5 replies to mem0 could not be read." in flat
+    assert "writer: 1 of 5 replies to mem0 named no fact." in flat
+    assert "never written by mem0: 1: the writer kept nothing;" in flat
+
+
+def test_an_update_step_that_deletes_is_told_from_an_extraction_that_names_nothing(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    fact = "Spare key is with Mrs Quillan"
+    decided = {"memory": [{"event": "DELETE", "text": fact}], "delete": [fact]}
+
+    def revises(received: Received) -> Answer:
+        asked = received.body["messages"][-1]["content"]
+        if asked.startswith("Revise: "):
+            return answer(json.dumps(decided if "Quillan" in asked else {}))
+        is_about_the_key = FACTS["key"][0] in asked.partition("## New Messages")[2]
+        return kept(fact) if is_about_the_key else behaves(received)
+
+    rows, _ = run(run_cli, tmp_path, "tests.stubs.revising_mem0:RevisingMem0", revises)
+    assert rows["key"]["failure_writer"] == "removed_by_update"
+    assert f"DELETE “{fact}”" in rows["key"]["failure_detail"]
+
+
+def test_a_writer_that_was_not_called_is_named(run_cli: RunCli, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(FACTS, "dish", ("My favourite colour is teal.", "Which colour?", "teal"))
+        rows, printed = run(run_cli, tmp_path, "tests.stubs.revising_mem0:SkippingMem0", behaves)
+    assert rows["key"]["failure_writer"] == "not_called"
+    assert "4: the writer was not called" in " ".join(printed.split())
