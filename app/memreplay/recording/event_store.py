@@ -77,6 +77,7 @@ class RecordedArchive:
             " case when kind = 'promotion_decided' or changes = 1 then body end"
             " from events where conversation = ? and (changes = 1 or kind not in"
             " ('store_operated', 'turn_played', 'observed', 'background_work_settled'))"
+            " and (kind != 'model_called' or json_extract(body, '$.call.purpose') = 'chat')"
             " order by turn, key",
             [self._conversation],
         )

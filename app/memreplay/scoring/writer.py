@@ -53,15 +53,16 @@ class MadeCall:
     @property
     def facts(self) -> tuple[str, ...]:
         """Return the texts in its reply."""
-        return tuple(dict.fromkeys(texts_of(self.call)))
+        return facts_of(self.call)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The cause, and a sentence about it."""
+    """The cause, a sentence about it, and the position of the call that it is about, if there is one."""
 
     cause: WriterCause
     sentence: str
+    at: int | None = None
 
 
 def call_in(event: ReplayEvent) -> ModelCall | Extraction | None:
@@ -74,7 +75,12 @@ def call_in(event: ReplayEvent) -> ModelCall | Extraction | None:
     return None
 
 
-def texts_of(call: ModelCall | Extraction) -> Iterator[str]:
+def facts_of(call: ModelCall | Extraction) -> tuple[str, ...]:
+    """Return the texts in a reply that can be read, each once."""
+    return tuple(dict.fromkeys(_texts_of(call)))
+
+
+def _texts_of(call: ModelCall | Extraction) -> Iterator[str]:
     """Yield the texts in a reply that can be read, without those of names, numbers and the like in it."""
     for source in (call.reply, call.wanted):
         parsed = _parsed(source)
@@ -125,43 +131,35 @@ def finding_of(turn: str, answerable: Answerable, calls: Sequence[MadeCall]) -> 
     made = [each for each in calls if turn in each.turns]
     if not made:
         return Finding("not_called", f"The writer was not called for the exchange of turn {turn}.")
+    found = _cause_of(turn, answerable, made)
+    return None if found is None else Finding(*found, at=made[0].at)
+
+
+def _cause_of(turn: str, answerable: Answerable, made: Sequence[MadeCall]) -> tuple[WriterCause, str] | None:
+    """Return the cause, and a sentence, from the calls for one exchange."""
     model = made[0].call.model
-    if (failed := next((each.call.error for each in made if each.call.error), None)) is not None:
-        return Finding("failed", f"The writer {model} failed on turn {turn}: {failed}.")
-    if (
-        cut := next((each.call for each in made if each.call.cut_at and each.call.read != "parsed"), None)
-    ) is not None:
-        return Finding(
-            "cut", f"The reply of the writer {model} to turn {turn} was cut by its limit of {cut.cut_at:,} tokens."
-        )
-    if (unread := next((each.call for each in made if each.call.read == "rejected"), None)) is not None:
-        return Finding(
-            "unreadable", f"The reply of the writer {model} to turn {turn} could not be read: {unread.rejected}."
-        )
+    reply = f"The reply of the writer {model} to turn {turn}"
+    for call in (each.call for each in made):
+        if call.error is not None:
+            return "failed", f"The writer {model} failed on turn {turn}: {call.error}."
+        if call.cut_at is not None and call.read != "parsed":
+            return "cut", f"{reply} was cut by its limit of {call.cut_at:,} tokens."
+        if call.read == "rejected":
+            return "unreadable", f"{reply} could not be read: {call.rejected}."
     if not any(each.call.messages for each in made):
         return None  # a recording of an earlier format has no texts
     named = [answerable.part_held_by(turn, _pieces(each, turn)) for each in made]
     if any(named):
-        if len(made) > 1 and not named[-1]:
-            return Finding(
-                "removed_by_update",
-                f"The writer {model} named it in call {named.index(True) + 1} of {len(made)} for turn {turn}; the"
-                f" library's update step, call {len(made)}, did not keep it{_decision(made[-1])}.",
-            )
-        if len(made) > 1:
-            return Finding(
-                "removed_by_update",
-                f"The writer {model} named it for turn {turn}; after the library's update step, call {len(made)},"
-                f" it is not stored{_decision(made[-1])}.",
-            )
-        return Finding(
-            "not_stored", f"The writer {model} named it for turn {turn}, and the library did not store it."
-        )
+        what = f"The writer {model} named it in call {named.index(True) + 1} for turn {turn}"
+        if len(made) == 1:
+            return "not_stored", f"{what}, and the library did not store it."
+        step = f"the library's update step, call {len(made)}{_decision(made[-1])}"
+        return "removed_by_update", f"{what}; after {step}, it is not stored."
     facts = [fact for each in made for fact in each.facts]
     if not facts:
-        return Finding("kept_nothing", f"The writer {model} was called for turn {turn} and kept nothing.")
+        return "kept_nothing", f"The writer {model} was called for turn {turn} and kept nothing."
     shown = shortened("; ".join(facts), _LONGEST_SHOWN)
-    return Finding("kept_other", f"The writer {model} kept something else of turn {turn}: “{shown}”.")
+    return "kept_other", f"The writer {model} kept something else of turn {turn}: “{shown}”."
 
 
 def update_in(calls: Sequence[MadeCall]) -> Finding | None:
@@ -173,12 +171,30 @@ def update_in(calls: Sequence[MadeCall]) -> Finding | None:
         "removed_by_update",
         f"The writer {last.call.model} decided so at turn {last.at}, in call {len(calls)} of {len(calls)}"
         f"{_decision(last)}.",
+        last.at,
     )
+
+
+def reading_of(call: ModelCall | Extraction) -> tuple[str, bool | None]:
+    """Return how a reply was read, in words, and whether it could be: None where it could, with reservations."""
+    if call.error is not None:
+        return "failed", False
+    if call.cut_at is not None:
+        return f"cut at {call.cut_at:,} tokens", False
+    match call.read:
+        case "rejected":
+            return "could not be read", False
+        case "repaired":
+            return "read without what is around its JSON", None
+        case "parsed":
+            return ("read", True) if facts_of(call) else ("read: it names no fact", None)
+        case _:
+            return ("a text", True) if call.messages else ("not recorded", None)
 
 
 def kept_nothing(call: ModelCall | Extraction) -> bool:
     """Return whether a reply was read and names no fact."""
-    return call.read in ("parsed", "repaired") and not any(texts_of(call))
+    return call.read in ("parsed", "repaired") and not facts_of(call)
 
 
 def _pieces(made: MadeCall, turn: str) -> list[Piece]:

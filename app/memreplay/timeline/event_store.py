@@ -158,12 +158,18 @@ class MemoryArchive:
         return (summarize(ref, event) for ref, event in enumerate(self._events))
 
 
+VECTORS = "vectors"
+"""The kind of the summary of a model's call that returns no text."""
+
+
 def summarize(ref: int, event: ReplayEvent) -> EventSummary:
     backend = event.backend if isinstance(event, BackendEvent) else None
     summary = EventSummary(ref, event.turn, backend, event.kind)
     match event:
         case StoreOperated(operation=operation):
             return summary._replace(write=summarize_write(operation.model_dump(), _unchanged))
+        case ModelCalled(call=call) if call.purpose != "chat":
+            return summary._replace(kind=VECTORS)
         case PromotionDecided(decision=decision):
             return summary._replace(decision=summarize_decision(decision.model_dump(), _unchanged))
         case _:
