@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from memory_backends.adapters.library import LibraryMemory, library, require, spoken
-from memory_backends.base import Exchange, Namespace, Recall
+from memory_backends.base import BackendError, Exchange, Namespace, Recall
 from memory_backends.metering import MeteredChat
 from memory_backends.resources import Resources
 
@@ -36,10 +36,14 @@ class Mem0Memory(LibraryMemory):
 
     store = "mem0"
     distribution = "mem0ai"
+    takes = ("extractor", "backend_config")
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)
         require("mem0", "mem0")
+        self._config = resources.configs.get("mem0", {})
+        if self._config:
+            _check(self._config)
         self._memory: Any = None
 
     async def open(self, namespace: Namespace) -> None:
@@ -58,8 +62,7 @@ class Mem0Memory(LibraryMemory):
             self.written(str(item["id"]), exchange)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        asked = {**self.resources.configs.get("mem0", {}).get("search", {})}
-        asked |= self._scoped(self._memory.search, top_k)
+        asked = {**self._config.get("search", {}), **self._scoped(self._memory.search, top_k)}
         found = await asyncio.to_thread(self._memory.search, question, **asked)
         best = found["results"][:top_k]
         items = (self.found(str(item["id"]), item["memory"], item.get("score")) for item in best)
@@ -118,6 +121,20 @@ def _points_of(store: Any) -> list[tuple[str, Any, list[float]]]:
 
 
 _HIDDEN = frozenset({"id", "user_id"})
+
+
+def _check(config: Mapping[str, Any]) -> None:
+    """Raise BackendError for a part that the run sets, or that this version of mem0 does not know."""
+    for name in config.keys() & _OF_THE_RUN:
+        raise BackendError(f"mem0's {name} is the run's own: leave it out of its configuration")
+    _mem0()
+    known = library("mem0.configs.base").MemoryConfig.model_fields.keys()
+    if unknown := config.keys() - known - {"search"}:
+        raise BackendError(f"this version of mem0 has no setting {', '.join(sorted(unknown))}")
+
+
+_OF_THE_RUN = frozenset({"llm", "embedder", "vector_store", "history_db_path"})
+"""Parts of mem0's configuration that it gets from the run."""
 
 
 @contextmanager
