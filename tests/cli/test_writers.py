@@ -73,3 +73,45 @@ def test_a_writer_that_was_not_called_is_named(run_cli: RunCli, tmp_path: Path) 
         rows, printed = run(run_cli, tmp_path, "tests.stubs.revising_mem0:SkippingMem0", behaves)
     assert rows["key"]["failure_writer"] == "not_called"
     assert "4: the writer was not called" in " ".join(printed.split())
+
+
+def test_the_writer_is_asked_again_with_a_larger_limit_another_model_and_other_words(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    run(run_cli, tmp_path, "mem0", behaves)
+    recording, words = tmp_path / "r.sqlite3", tmp_path / "words.txt"
+    words.write_text("Keep every name.")
+    before = recording.read_bytes()
+
+    def better(received: Received) -> Answer:
+        asked = received.body["messages"]
+        if received.body["max_tokens"] == 9000 and "Mr Oduya" in asked[-1]["content"]:
+            return kept("User pays the rent to Mr Oduya")
+        if received.body["model"] == "better" and "khinkali" in asked[-1]["content"]:
+            return kept("User wants khinkali on Saturday")
+        if asked[0]["content"] == "Keep every name." and "Quillan" in asked[-1]["content"]:
+            return kept("Mrs Quillan has the spare key")
+        return behaves(received)
+
+    with OpenAIServer(better) as server:
+        command = (
+            *("why", recording, "--writer", "--writer-limit", 9000, "--writer-model", "openai/better"),
+            *("--writer-prompt", words, "--api-base", server.url, "--allow-from-recording"),
+        )
+        counted = run_cli(*command, "--estimate")
+        assert counted.code == 0 and not server.requests
+        asked = run_cli(*command)
+    assert "asking openai/writer again about 4 facts: 12 calls" in counted.err
+    assert "asking openai/better again about 4 facts: 4 calls" in counted.err
+    assert asked.code == 0, asked.err
+    told = asked.out.splitlines()
+    assert len([line for line in told if line.startswith("talk-q")]) == 4
+    assert [line.strip() for line in told if "with the answer" in line] == [
+        "edited prompt: would store, with the answer: Mrs Quillan has the spare key",
+        "larger limit: would store, with the answer: User pays the rent to Mr Oduya",
+        "other model (openai/better): would store, with the answer: User wants khinkali on Saturday",
+    ]
+    assert "unchanged: nothing would be stored (could not be read)" in asked.out
+    assert recording.read_bytes() == before
+    refused = run_cli("why", recording, "--writer-limit", 9000)
+    assert refused.code == 2 and "belong to --writer" in refused.err
