@@ -11,6 +11,7 @@ from memory_backends.base import Hit
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm import AGENT_MODEL
+from memreplay.numbers import counted
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
 from memreplay.scoring.writer import Finding, finding_of, update_in
@@ -139,10 +140,11 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     ranks = ranks_of(turn, stages.asked)
     if answerable.part_held_by(turn, stages.in_prompt):
         what, form = _found(turn, answerable, stages.in_prompt)
-        return Trail(turn, None, f"{what} was in the prompt{form}.", ranks=ranks)
+        return Trail(turn, None, f"{what} was in the prompt{form}{_late(turn, stages)}.", ranks=ranks)
     if answerable.part_held_by(turn, stages.retrieved):
         what, form = _found(turn, answerable, stages.retrieved)
-        sentence = f"{what} was retrieved{form}, and the budget cut it{_placed(ranks)}."
+        cut = f"and the budget cut it{_placed(ranks)}"
+        sentence = f"{what} was retrieved{form}, {cut}{_late(turn, stages)}."
         return Trail(turn, "cut", sentence, ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
@@ -188,6 +190,10 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
             f"What turn {turn} says was judged and dropped: significance {best.score:.2f} is below"
             f" {best.threshold:.2f}.",
         )
+    if stages.memory.is_pending(turn):
+        return lost(
+            "distilled_away", f"Memory writes late, and had not yet written turn {turn}, which it heard last."
+        )
     if stages.memory.is_empty:
         return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     stored = [item.piece for item in stages.memory.items if turn in item.turns]
@@ -219,11 +225,17 @@ def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
     if any(turn in hit.sources for hit in stages.asked.hits):
         return f"What turn {turn} says was stored; what was retrieved of that turn leaves it out."
     if ranks:
-        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}."
+        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}{_late(turn, stages)}."
     depth = len(stages.asked.hits) + len(stages.asked.missed)
     if not depth:
         return f"Turn {turn} was stored, and memory returned nothing."
-    return f"Turn {turn} was stored and is not among the {depth} best candidates recorded."
+    return f"Turn {turn} was stored{_late(turn, stages)} and is not among the {depth} best candidates recorded."
+
+
+def _late(turn: str, stages: Stages) -> str:
+    """Return by how many exchanges a turn was written late."""
+    late = stages.memory.exchanges_late(turn)
+    return f", written {counted(late, 'exchange')} late" if late else ""
 
 
 def _placed(ranks: Mapping[str, int]) -> str:
