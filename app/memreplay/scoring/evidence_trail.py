@@ -15,6 +15,7 @@ from memreplay.numbers import counted
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
 from memreplay.scoring.writer import Finding, finding_of, update_in
+from memreplay.text import normalised
 
 LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
@@ -225,11 +226,28 @@ def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
     if any(turn in hit.sources for hit in stages.asked.hits):
         return f"What turn {turn} says was stored; what was retrieved of that turn leaves it out."
     if ranks:
-        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}{_late(turn, stages)}."
+        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}{_late(turn, stages)}.{_alike(stages)}"
     depth = len(stages.asked.hits) + len(stages.asked.missed)
     if not depth:
         return f"Turn {turn} was stored, and memory returned nothing."
-    return f"Turn {turn} was stored{_late(turn, stages)} and is not among the {depth} best candidates recorded."
+    late, alike = _late(turn, stages), _alike(stages)
+    return f"Turn {turn} was stored{late} and is not among the {depth} best candidates recorded.{alike}"
+
+
+_NEARLY_ALL_WORDS, _FEWEST_ALIKE = 0.8, 3
+
+
+def _alike(stages: Stages) -> str:
+    """Return how many hits say nearly the same, where these are most of them and so pushed others out."""
+    said = [words for hit in stages.asked.hits if (words := frozenset(normalised(hit.text).split()))]
+    most = max((sum(_is_alike(one, other) for other in said) for one in said), default=0)
+    if most < _FEWEST_ALIKE or most * 2 <= len(said):
+        return ""
+    return f" {'All' if most == len(said) else f'{most} of the'} {len(said)} hits say nearly the same."
+
+
+def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= _NEARLY_ALL_WORDS * len(one | other)
 
 
 def _late(turn: str, stages: Stages) -> str:
