@@ -8,6 +8,8 @@ code that sees them.
 from __future__ import annotations
 
 import asyncio
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memory_backends.base import BackendError, Exchange, TextEmbedder, TextReranker
-from memory_backends.stores.trace import Extraction, Frozen, MemoryTrace, ModelCall
+from memory_backends.stores.trace import Cause, Extraction, Frozen, MemoryTrace, ModelCall
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,9 +100,11 @@ class ChatModel(Protocol):
     name: str
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], repeat: int
     ) -> tuple[ChatMessage | None, ModelCall]:
-        """Messages and parameters are OpenAI's. A failed call has no message, and an error in its entry."""
+        """Messages and parameters are OpenAI's. A failed call has no message, and an error in its entry. ``repeat``
+        tells a request from equal ones before it, whose reply it must not share.
+        """
         ...
 
 
@@ -144,6 +148,7 @@ class MeteredChat:
         self.stopped: BaseException | None = None
         self._model = model
         self._trace = trace or MemoryTrace()
+        self._asked: tuple[Cause, Counter[str]] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def metered_by(self, trace: MemoryTrace) -> MeteredChat:
@@ -161,7 +166,7 @@ class MeteredChat:
             BackendError: there is no usable reply; one sentence.
         """
         try:
-            message, call = await self._model.complete(messages, parameters)
+            message, call = await self._model.complete(messages, parameters, self._repeat(messages, parameters))
         except Exception as error:
             self.stopped = error
             raise
@@ -169,6 +174,17 @@ class MeteredChat:
         if message is None:
             raise BackendError(f"{self.name} did not answer the memory: {call.error}")
         return message
+
+    def _repeat(self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]) -> int:
+        """Count the equal requests before this one in the same operation: a library asks again since the reply did
+        not do.
+        """
+        cause = self._trace.cause
+        if self._asked is None or self._asked[0] is not cause:
+            self._asked = cause, Counter()
+        request = json.dumps([list(messages), parameters], sort_keys=True, default=str)
+        self._asked[1][request] += 1
+        return self._asked[1][request] - 1
 
     def complete_in_thread(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> ChatMessage:
         """Return the same for libraries that block; call it in a thread other than the event loop's."""

@@ -214,8 +214,9 @@ class PluginAdapter(MemoryBackend):
             if not held.is_known:
                 self.description = self.description.model_copy(update={"is_known": False})
                 raise BackendError(self._beyond or "it cannot list what it holds")
-            self._differ.note(held, (perf_counter() - started) * 1000)
+            ms = (perf_counter() - started) * 1000
             self._provenance.note(held, self._observing)
+            self._differ.note(held, ms, self._provenance.late)
         except Exception as error:
             ms = (perf_counter() - started) * 1000
             self.trace.note(_UNKNOWN, COMMAND, _EVERYTHING, None, ms, f"{type(error).__name__}: {error}")

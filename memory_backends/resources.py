@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from memory_backends.base import BackendError, Clock, TextEmbedder, TextReranker, TokenCounter
 from memory_backends.metering import FactExtractor, MeteredChat, MeteredEmbedder, MeteredExtractor, MeteredReranker
@@ -95,7 +96,8 @@ class Resources:
     ``ttl_seconds`` is set on the Redis keys of a conversation when it is closed; None keeps them. With
     ``--extractor`` a memory may call that model: ``extractor`` reads candidate facts with our prompt, ``chat``
     answers any prompt. Both are None without it: then a memory writes by its own rules, or word for word.
-    ``reranker`` is that of ``--reranker``, None without it.
+    ``reranker`` is that of ``--reranker``, None without it. ``configs`` are the user's own settings of libraries,
+    by the name of their adapter.
     """
 
     redis: RedisConnection
@@ -108,6 +110,7 @@ class Resources:
     extractor: FactExtractor | None = None
     chat: MeteredChat | None = None
     reranker: TextReranker | None = None
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def metered_by(self, trace: MemoryTrace) -> Resources:
         """Return the same for one memory, whose model calls become entries of its trace."""

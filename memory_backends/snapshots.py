@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from memory_backends.base import BackendError, Cut, Exchange, Hit, Message, Recall, Snapshot
@@ -45,6 +45,35 @@ _MOSTLY = 0.6
 """The share of an item's words that another text must take over for the one to count as merged into the other."""
 
 
+_FEW, _HALF = 1 / 3, 1 / 2
+"""Shares of the words of an item that the exchange it comes from, or another, has."""
+
+_LATEST = 5
+"""Exchanges that a memory which writes late may be behind."""
+
+_LONG_WORD = 4
+"""Letters. Shorter words are those of any text."""
+
+
+def exchanges_late(text: str, heard: Sequence[Sequence[Message]]) -> int:
+    """Return how many exchanges before the last one the words of a new item were said; 0 where it has its words, or
+    those of none.
+    """
+    words = {word for word in folded_words(text).split() if len(word) >= _LONG_WORD}
+    if not words or not heard:
+        return 0
+
+    def share(exchange: Sequence[Message]) -> float:
+        said = {word for message in exchange for word in folded_words(message.text).split()}
+        return len(words & said) / len(words)
+
+    if share(heard[-1]) > _FEW:
+        return 0
+    shares = [(share(each), -late) for late, each in enumerate(reversed(heard[-_LATEST - 1 : -1]), start=1)]
+    most, late = max(shares, default=(0.0, 0))
+    return -late if most >= _HALF else 0
+
+
 class Provenance:
     """The sources of every item of one memory, by the turns that were observed when it was written."""
 
@@ -52,10 +81,17 @@ class Provenance:
         self._items: dict[Place, str] = {}
         self._sources: dict[Place, Turns] = {}
         self._heard: dict[str, Message] = {}
+        self._exchanges: list[tuple[Message, ...]] = []
+        self._late: dict[Place, Turns] = {}
+
+    def late(self, store: str, key: str, id_: str) -> Turns | None:
+        """Return the turns of an item that :meth:`note` found written late; None for any other."""
+        return self._late.get(Place(store, key, id_))
 
     def heard(self, exchange: Exchange) -> None:
         """Note that an exchange is being observed."""
         self._heard |= {message.turn_id: message for message in exchange.messages}
+        self._exchanges = [*self._exchanges[-_LATEST:], exchange.messages]
 
     def note(self, snapshot: Snapshot, turns: Turns) -> None:
         """Note what the memory holds now, after these turns. Sources that a payload names itself are taken over."""
@@ -66,6 +102,7 @@ class Provenance:
         now = {(place.store, place.key, text) for place, text in texts.items()}
         by_text = {(place.store, place.key, text): place for place, text in before.items()}
         sources: dict[Place, Turns] = {}
+        self._late = {}
         for place, (text, named) in items.items():
             if named is not None:
                 sources[place] = named
@@ -81,6 +118,10 @@ class Provenance:
             was_here = before.get(place)
             rewritten = was_here is not None and (place.store, place.key, was_here) not in now
             merged = [old[other] for other, was in gone.items() if other[:2] == place[:2] and _merged(was, text)]
+            if turns and was_here is None and not merged and (late := exchanges_late(text, self._exchanges)):
+                turns_of_it = tuple(message.turn_id for message in self._exchanges[-1 - late])
+                sources[place] = self._late[place] = turns_of_it
+                continue
             sources[place] = _union(old[place] if rewritten else (), *merged, turns)
         self._items, self._sources = texts, sources
 
@@ -278,8 +319,15 @@ class SnapshotDiffer:
                 items |= {Place(*place, id_): payload for id_, payload in held.items()}
         return items
 
-    def note(self, snapshot: Snapshot, ms: float) -> None:
+    def note(
+        self,
+        snapshot: Snapshot,
+        ms: float,
+        late: Callable[[str, str, str], Turns | None] = lambda store, key, id_: None,
+    ) -> None:
         """Record what is new, changed or gone since the last call; ``ms`` is what taking the snapshot cost.
+
+        ``late`` returns the turns of a point that was written after their exchange, which are recorded with it.
 
         Raises:
             BackendError: the snapshot holds something that is not plain data.
@@ -293,8 +341,27 @@ class SnapshotDiffer:
         for store, key in dict.fromkeys([*points, *self._points]):
             if (store, key) not in self._traced:
                 for change in _point_changes(self._points.get((store, key), {}), points.get((store, key), {})):
-                    self._trace.note(store, COMMAND, key, change, ms)
+                    self._note_points(store, key, change, ms, late)
         self._values, self._points = values, points
+
+    def _note_points(
+        self, store: str, key: str, change: Change, ms: float, late: Callable[[str, str, str], Turns | None]
+    ) -> None:
+        """Record a change of points; those that were written late apart."""
+        if not isinstance(change, UpsertChange):
+            self._trace.note(store, COMMAND, key, change, ms)
+            return
+        by_turns: dict[Turns | None, list[StoredPoint]] = {}
+        for point in change.points:
+            by_turns.setdefault(late(store, key, point.id), []).append(point)
+        cause = self._trace.cause
+        for turns, points in by_turns.items():
+            part = UpsertChange(points=tuple(points))
+            if turns is None:
+                self._trace.note(store, COMMAND, key, part, ms)
+                continue
+            with self._trace.caused_by(cause.phase, cause.actor, turns):
+                self._trace.note(store, COMMAND, key, part, ms)
 
     def _changes(self, key: str, old: Any, new: Any) -> list[Change]:
         """Return a text that only grew is an append; a change between text and state is a removal and a new

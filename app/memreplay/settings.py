@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
@@ -122,6 +123,15 @@ class Settings:
             "rules, or word for word",
         ),
     ] = None
+    backend_config: Annotated[
+        dict[str, Any],
+        Flag(
+            "Configuration of a library's own, by the name of its memory: a JSON or TOML file with a table mem0, or"
+            " that as JSON.",
+            "FILE",
+            "the library's defaults",
+        ),
+    ] = field(default_factory=dict)
     ablate: Annotated[
         Names,
         Flag(
@@ -398,6 +408,8 @@ def _parsed(name: str, value: Any) -> Any:
         return value
     if types()[name] == Names:
         return tuple(part.strip() for part in value.split(",") if part.strip())
+    if name == "backend_config" and not value.lstrip().startswith("{"):
+        return _tables_of(Path(value))
     if name in _OBJECTS:
         try:
             return json.loads(value)
@@ -406,9 +418,44 @@ def _parsed(name: str, value: Any) -> Any:
     return value
 
 
+def _tables_of(path: Path) -> Any:
+    """Return what a file of configuration holds; raises ValueError."""
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+        return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: not a usable file of JSON or TOML: {error}") from None
+
+
+_SECRET = re.compile(r"key|token|password|secret|credential", re.IGNORECASE)
+
+
+def _check_backend_config(config: Mapping[str, Any]) -> None:
+    """Raise ValueError for a configuration that is no table, or holds a secret, which would be recorded."""
+    for name, table in config.items():
+        if not isinstance(table, dict):
+            raise ValueError(
+                f"expected a table of {name}, not {table!r}; a library's settings stand under its name"
+            )
+    for place, value in _places_in(config):
+        if value and _SECRET.search(place.rpartition(".")[2]) and isinstance(value, str):
+            raise ValueError(
+                f"{place} looks like a secret, which would be recorded; keys come from the environment"
+            )
+
+
+def _places_in(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values in a table, each with the names that lead to it."""
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        at = f"{place}.{name}" if place else str(name)
+        yield at, inner
+        yield from _places_in(inner, at)
+
+
 _OBJECTS: Mapping[str, str] = {
     "keys": 'actions and their keys, {"replay.step": "space,l"}',
     "model_args": 'parameters and their values, {"temperature": 1}',
+    "backend_config": 'a file, or a configuration by memory, {"mem0": {"custom_instructions": "…"}}',
 }
 """Settings that are a table in a file, and JSON elsewhere, with an example of each."""
 
@@ -426,6 +473,8 @@ def _checked(name: str, value: Any) -> Any:
             from memreplay.llm.parameters import check_model_args
 
             check_model_args(value)
+        case "backend_config":
+            _check_backend_config(value)
         case "agent_session_header":
             if value is not None and not re.fullmatch(r"[A-Za-z0-9-]+", value):
                 raise ValueError("not the name of a header; expected one such as X-Session-Id")

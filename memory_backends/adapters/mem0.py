@@ -1,7 +1,8 @@
 """mem0: ``--backend mem0``. Its own store and search, with the run's embedder and, with ``--extractor``, its model.
 
 mem0 keeps vectors in Qdrant: embedded, or the run's server. Without a model every message is stored
-(``infer=False``). It sends no telemetry.
+(``infer=False``). It sends no telemetry. The user's configuration of mem0 counts, except its model, embedder and
+stores, which are the run's; in it ``search`` holds arguments of mem0's search, such as ``threshold``.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import re
 import sqlite3
 import warnings
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 from memory_backends.adapters.library import LibraryMemory, library, require, spoken
-from memory_backends.base import Exchange, Namespace, Recall
+from memory_backends.base import BackendError, Exchange, Namespace, Recall
 from memory_backends.metering import MeteredChat
 from memory_backends.resources import Resources
 
@@ -32,10 +36,14 @@ class Mem0Memory(LibraryMemory):
 
     store = "mem0"
     distribution = "mem0ai"
+    takes = ("extractor", "backend_config")
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)
         require("mem0", "mem0")
+        self._config = resources.configs.get("mem0", {})
+        if self._config:
+            _check(self._config)
         self._memory: Any = None
 
     async def open(self, namespace: Namespace) -> None:
@@ -48,14 +56,14 @@ class Mem0Memory(LibraryMemory):
             {"role": message.role, "content": spoken(message) if infer else message.line}
             for message in exchange.messages
         ]
-        # Left to itself, mem0 tells its model that everything was said today.
-        when = f"The new messages were said on {exchange.said_at:%Y-%m-%d}." if exchange.said_at else None
-        added = await asyncio.to_thread(self._memory.add, messages, user_id=_USER, infer=infer, prompt=when)
+        with _dated(self._memory, exchange.said_at):
+            added = await asyncio.to_thread(self._memory.add, messages, user_id=_USER, infer=infer)
         for item in added["results"]:
             self.written(str(item["id"]), exchange)
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        found = await asyncio.to_thread(self._memory.search, question, **self._scoped(self._memory.search, top_k))
+        asked = {**self._config.get("search", {}), **self._scoped(self._memory.search, top_k)}
+        found = await asyncio.to_thread(self._memory.search, question, **asked)
         best = found["results"][:top_k]
         items = (self.found(str(item["id"]), item["memory"], item.get("score")) for item in best)
         return self.recall_of(items, context_tokens)
@@ -115,6 +123,51 @@ def _points_of(store: Any) -> list[tuple[str, Any, list[float]]]:
 _HIDDEN = frozenset({"id", "user_id"})
 
 
+def _check(config: Mapping[str, Any]) -> None:
+    """Raise BackendError for a part that the run sets, or that this version of mem0 does not know."""
+    for name in config.keys() & _OF_THE_RUN:
+        raise BackendError(f"mem0's {name} is the run's own: leave it out of its configuration")
+    _mem0()
+    known = library("mem0.configs.base").MemoryConfig.model_fields.keys()
+    if unknown := config.keys() - known - {"search"}:
+        raise BackendError(f"this version of mem0 has no setting {', '.join(sorted(unknown))}")
+
+
+_OF_THE_RUN = frozenset({"llm", "embedder", "vector_store", "history_db_path"})
+"""Parts of mem0's configuration that it gets from the run."""
+
+
+@contextmanager
+def _dated(memory: Any, said_at: datetime | None) -> Iterator[None]:
+    """Tell mem0's model when the messages were said, beside the instructions of the user: left to itself, mem0 says
+    that it was today.
+
+    An argument ``prompt`` of ``add`` would replace these instructions (2.2), or be ignored (2.0 and before).
+    """
+    if said_at is None:
+        yield
+        return
+    day = f"{said_at:%Y-%m-%d}"
+    when = f"The new messages were said on {day}."
+    if hasattr(memory, "custom_instructions"):
+        holder, name = memory, "custom_instructions"
+        own = getattr(holder, name)
+        dated = "\n\n".join(filter(None, (own, when)))
+    else:  # mem0 1: the whole system prompt
+        holder, name = memory.config, "custom_fact_extraction_prompt"
+        own = getattr(holder, name)
+        usual, _ = library("mem0.memory.utils").get_fact_retrieval_messages("")
+        dated = (own or _TODAY.sub(rf"\g<1>{day}", usual)) + f"\n\n{when}"
+    setattr(holder, name, dated)
+    try:
+        yield
+    finally:
+        setattr(holder, name, own)
+
+
+_TODAY = re.compile(r"(Today's date is )\d{4}-\d\d-\d\d")
+
+
 _folder: TemporaryDirectory[str] | None = None
 
 
@@ -153,20 +206,22 @@ def mem0_memory(memory: LibraryMemory, collection: str) -> Any:
         "embedder": unused,
         "history_db_path": ":memory:",
     }
+    own = {name: value for name, value in resources.configs.get("mem0", {}).items() if name != "search"}
     with warnings.catch_warnings():
         # The embedded Qdrant has no payload indexes, and needs none.
         warnings.filterwarnings("ignore", message="Payload indexes")
-        made = _mem0().Memory.from_config(config)
+        made = _mem0().Memory.from_config({**own, **config})
     made.embedding_model = _Embedder(memory)
     made.llm = resources.chat and _Model(resources.chat)
     return made
 
 
 class _Embedder:
-    """mem0's interface of an embedder."""
+    """mem0's interface of an embedder. mem0 1.0.0 reads the dimension in its ``config``."""
 
     def __init__(self, memory: LibraryMemory) -> None:
         self._memory = memory
+        self.config = SimpleNamespace(embedding_dims=memory.resources.embedder.dimension)
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         return self._memory.vectors([text])[0]

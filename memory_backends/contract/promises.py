@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from memory_backends.base import BackendError, Exchange, MemoryBackend, Snapshot, StoreLostError
+from memory_backends.base import BackendError, Exchange, MemoryBackend, Message, Snapshot, StoreLostError
 from memory_backends.contract.trial import (
     ANSWER,
     ANSWER_TURN,
@@ -31,6 +31,7 @@ from memory_backends.contract.trial import (
     turns_quoted_in,
     turns_said_in,
 )
+from memory_backends.snapshots import exchanges_late
 
 _TOP_KS = (1, 3, 10)
 _CONTEXT_SIZES = (0, 7, 25, 60, 1000)
@@ -82,6 +83,38 @@ async def _loses_nothing(subject: Subject) -> None:
             await store.check()
         except StoreLostError as error:
             raise BrokenRuleError(str(error)) from None
+
+
+async def _has_written_once_settled(subject: Subject) -> None:
+    memory = await subject.opened()
+    heard: list[tuple[Message, ...]] = []
+    known: set[tuple[Key, str]] = set()
+    for each in TALK:
+        heard.append(each.messages)
+        await play(memory, [each])
+        _, points = contents(await memory.snapshot())
+        for place, held in points.items():
+            for id_, payload in held.items():
+                late = exchanges_late("\n".join(_strings_in(payload)), heard) if (place, id_) not in known else 0
+                expect(
+                    not late,
+                    f"{id_} appears in {place[1]} {late} exchange{'s' * (late != 1)} after that whose words it has",
+                )
+                known.add((place, id_))
+
+
+def _strings_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for inner in value.values():
+                yield from _strings_in(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _strings_in(inner)
+        case _:
+            pass
 
 
 async def _keeps_to_limit_and_budget(subject: Subject) -> None:
@@ -241,6 +274,13 @@ PROMISES: Final[tuple[Rule, ...]] = (
         "must",
         _loses_nothing,
         "remove items only in observe() or settle(); a store that expires or evicts them loses answers",
+    ),
+    Rule(
+        "settled",
+        "what it heard is written once it has settled",
+        "should",
+        _has_written_once_settled,
+        "write in observe(), or await what works in the background in settle()",
     ),
     Rule(
         "budget",

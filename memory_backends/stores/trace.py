@@ -11,6 +11,8 @@ from typing import Annotated, Any, Literal, Protocol
 import jsonpatch
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
+from memory_backends.storable import StorableText
+
 Phase = Literal["open", "perceive", "observe", "consolidate", "recall", "close", "by_hand"]
 
 
@@ -184,7 +186,40 @@ class PromotionDecision(Frozen):
     superseded_id: str | None = None
 
 
-class Extraction(Frozen):
+class SentMessage(Frozen):
+    """A message that a memory sent to a model. ``more`` is the JSON of what it has beside a role and a text."""
+
+    role: StorableText
+    text: StorableText
+    more: StorableText | None = None
+
+
+Reading = Literal["parsed", "repaired", "rejected"]
+"""How a reply was read that had to be of a form: as it is, after thoughts or fences around it were removed, or not
+at all."""
+
+
+class WriterCall(Frozen):
+    """A call of a model that a memory made to write, with its text.
+
+    ``messages`` are empty where the text was not recorded. ``parameters`` is the JSON of the rest of the request,
+    ``wanted`` that of the tools that the model called. ``cut_at`` is the limit of tokens that cut the reply.
+    ``read`` is None if any text would do; ``rejected`` says why a reply could not be read. ``repeat`` counts the
+    equal requests before it in one operation.
+    """
+
+    messages: tuple[SentMessage, ...] = ()
+    parameters: StorableText | None = None
+    reply: StorableText | None = None
+    wanted: StorableText | None = None
+    finish_reason: StorableText | None = None
+    cut_at: int | None = None
+    read: Reading | None = None
+    rejected: StorableText | None = None
+    repeat: int = 0
+
+
+class Extraction(WriterCall):
     """A model was asked for the facts of an exchange: how many it found and what the call cost.
 
     ``turns`` are the exchange's; ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply
@@ -204,7 +239,7 @@ class Extraction(Frozen):
     error: str | None = None
 
 
-class ModelCall(Frozen):
+class ModelCall(WriterCall):
     """A memory called a model: to write (``chat``), to embed texts, or to rerank what it found.
 
     Tokens are as the provider counted them; ``cost_usd`` is None where the price is unknown. ``reused`` says that
@@ -284,7 +319,7 @@ class MemoryTrace:
         error: str | None = None,
     ) -> None:
         """Record one command of a store, under the current cause."""
-        cause = self._cause()
+        cause = self.cause
         self._entries.append(
             MemoryOperation(
                 store=store,
@@ -313,10 +348,12 @@ class MemoryTrace:
 
     def model_called(self, call: ModelCall) -> None:
         """Record a memory's call of a model, under the current cause. May be called in any thread."""
-        cause = self._cause()
+        cause = self.cause
         self._entries.append(call.model_copy(update={"phase": cause.phase, "turns": cause.turns}))
 
-    def _cause(self) -> Cause:
+    @property
+    def cause(self) -> Cause:
+        """Return why a store or a model is used now. Each operation of a memory has an object of its own."""
         return _cause.get() or self._latest
 
     def drain(self) -> tuple[TraceEntry, ...]:

@@ -18,7 +18,7 @@ STUBS = "tests.stubs.plugins"
 def test_the_example_is_short_and_keeps_every_promise(run_cli: RunCli) -> None:
     ran = run_cli("check-backend", NOTEBOOK)
     assert ran.code == 0, ran.out
-    assert "17 of 17" in ran.out
+    assert "18 of 18" in ran.out
     assert "BROKEN" not in ran.out and "note " not in ran.out
 
 

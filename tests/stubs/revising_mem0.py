@@ -25,3 +25,11 @@ class RevisingMem0(Mem0Memory):
             await asyncio.to_thread(self._memory.update, ids[old], new)
         for text in wanted.get("delete", []):
             await asyncio.to_thread(self._memory.delete, ids[text])
+
+
+class SkippingMem0(Mem0Memory):
+    """Skips exchanges in which nobody names a colour."""
+
+    async def add(self, exchange: Exchange) -> None:
+        if "colour" in exchange.text:
+            await super().add(exchange)

@@ -36,6 +36,7 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
 from memreplay.scoring.what_if import RowKey, with_cures
+from memreplay.scoring.writer import call_in
 from memreplay.scoring.writing import Writing
 from memreplay.timeline.timeline import Answer, AnswerIndex, AskKey, ask_key
 
@@ -98,8 +99,11 @@ class RecordedHistory:
                 self._asks.apply(event)
             case FactsExtracted(extraction=extraction):
                 self.writing[event.backend].extractions.append(extraction)
+                self._at[event.backend, event.turn].append(event)
             case ModelCalled(call=call):
                 self.writing[event.backend].add_call(call)
+                if call_in(event) is not None:
+                    self._at[event.backend, event.turn].append(event)
             case BackgroundWorkSettled():
                 self.writing[event.backend].add(event)
             case Observed():

@@ -13,6 +13,7 @@ import typer
 from memreplay.api.outputs import check_report_outputs
 from memreplay.batch.estimate import print_estimate
 from memreplay.batch.recorded_run import Ending
+from memreplay.batch.rewriting import ask_writer_again
 from memreplay.batch.why import estimate_reasking, reask
 from memreplay.cli.options import (
     COMMAND_OPTIONS,
@@ -28,6 +29,7 @@ from memreplay.errors import EXIT_DONE, EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, 
 from memreplay.printable import printable
 from memreplay.recording.reader import Recording
 from memreplay.runtime.changes import Selection
+from memreplay.runtime.rewriting import WriterChanges
 from memreplay.scoring.results import Results
 from memreplay.scoring.verdicts import INTERVENTIONS, VERDICTS, Intervention
 from memreplay.settings import read_settings
@@ -53,6 +55,21 @@ def why(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Count calls, tokens and cost; call no model.")
     ] = False,
+    writer: Annotated[
+        bool,
+        typer.Option("--writer", help="Ask the model that writes again, about facts that were never written."),
+    ] = False,
+    writer_limit: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="With --writer: a larger limit of tokens. [default: twice as many]"),
+    ] = None,
+    writer_model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="With --writer: try another model too.")
+    ] = None,
+    writer_prompt: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --writer: try this text in place of its instructions too."),
+    ] = None,
     output: Outputs = None,
     allow_from_recording: AllowFromRecording = False,
     *,
@@ -68,6 +85,14 @@ def why(
     settings = read_settings(**given)
     selection = Selection(interventions=chosen_changes(change), limit=limit)
     consent = consent_to(file, allow_from_recording)
+    if writer:
+        wanted = WriterChanges(writer_limit, writer_model, _text_of(writer_prompt))
+        again = ask_writer_again(file, run, settings, wanted, consent, limit=limit, only_estimate=estimate)
+        if not asyncio.run(again):
+            raise typer.Exit(EXIT_QUESTION_ERRORS)
+        return
+    if writer_limit is not None or writer_model is not None or writer_prompt is not None:
+        raise UsageError("--writer-limit, --writer-model and --writer-prompt belong to --writer")
     if estimate:
         print_estimate(asyncio.run(estimate_reasking(file, run, settings, selection, consent)), "wrong answers")
         return
@@ -83,6 +108,16 @@ def why(
         raise typer.Exit(exit_code_of(ending))
     if has_errors(results):
         raise typer.Exit(EXIT_QUESTION_ERRORS)
+
+
+def _text_of(file: Path | None) -> str | None:
+    """Return the text of a file; None for none. Raises UsageError."""
+    if file is None:
+        return None
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from None
 
 
 def is_published(file: Path, run: str | None) -> bool:

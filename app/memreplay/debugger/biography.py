@@ -14,6 +14,7 @@ from memreplay.grading.match import contains
 from memreplay.scoring.equal_tokens import piece_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import Item, StoredMemory
+from memreplay.scoring.writer import reading_of
 from memreplay.timeline.timeline import Answer, Ledger, LedgerEntry, Timeline
 
 
@@ -116,6 +117,15 @@ class StagedCandidate(Frozen):
     candidate_id: str
 
 
+class WriterAsked(Frozen):
+    """A call of the model that writes, for the exchange of the turn: how its reply was read, and what it names."""
+
+    turn: int
+    model: str
+    reading: str
+    facts: tuple[str, ...]
+
+
 class AskedAbout(Frozen):
     """A question whose evidence includes the turn: what its recall did with the turn, and the answer."""
 
@@ -152,6 +162,7 @@ class Biography(Frozen):
     observed_at: int
     staged: tuple[StagedCandidate, ...]
     judged: tuple[JudgedCandidate, ...]
+    writer: tuple[WriterAsked, ...]
     stored: tuple[StoredItem, ...]
     retrievals: RetrievalHistory
     asked: tuple[AskedAbout, ...]
@@ -192,6 +203,11 @@ def biography(
         observed_at=observed,
         staged=tuple(_staged(written, observed, judged)),
         judged=judged,
+        writer=tuple(
+            WriterAsked(turn=made.at, model=made.call.model, reading=reading_of(made.call)[0], facts=made.facts)
+            for made in held.calls
+            if turn.id in made.turns
+        ),
         stored=tuple(_stored(timeline.conversation, held, turn)),
         retrievals=RetrievalHistory(
             read_paths=len(timeline.perceived_index(backend)),

@@ -11,8 +11,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from memory_backends.base import Exchange
 from memory_backends.metering import ChatMessage, ExtractedFact
-from memory_backends.stores.trace import Extraction, ModelCall
+from memory_backends.stores.trace import Extraction, ModelCall, Reading, SentMessage
 from memreplay.conversations.models import Question
+from memreplay.grading.read import without_reasoning
 from memreplay.llm.catalogue import model_facts
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
 from memreplay.llm.prompt_templates import PromptTemplate
@@ -64,10 +65,10 @@ class MemoryChatModel:
         self._api_base = api_base
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], repeat: int = 0
     ) -> tuple[ChatMessage | None, ModelCall]:
-        """Return a failed call, or a refusal, has no message. A reply from the cache counts with its original
-        usage.
+        """Return the model's message, None for a failed call or a refusal. A reply from the cache counts with its
+        original usage.
         """
         thinking = REASONING_TOKENS if model_facts(self.name).reasons_first else 0
         request = AnswerRequest(
@@ -77,6 +78,7 @@ class MemoryChatModel:
             parameters={"max_tokens": REPLY_TOKENS + thinking, **parameters},
             raw_messages=tuple(dict(message) for message in messages),
             accepts_cut_reply=True,
+            repeat=repeat,
         )
         reply = await self._model.answer(request)
         error = reply.error or ("the model refused" if reply.refused else None)
@@ -90,12 +92,78 @@ class MemoryChatModel:
             ms=reply.ms,
             reused=reply.reused,
             error=error,
+            **text_of_call(request, reply),
         )
         message = ChatMessage(text=reply.text or "", tool_calls=reply.tool_calls)
         return (None if error else message), call
 
 
-REPLY_TOKENS = 1500
+def text_of_call(request: AnswerRequest, reply: Reply) -> dict[str, Any]:
+    """Return the fields of a :class:`WriterCall`: what a memory sent, what came back, and how that can be read."""
+    sent: Sequence[Mapping[str, Any]] = request.raw_messages or [
+        {"role": message.role, "content": message.content} for message in request.messages
+    ]
+    read, rejected = reading_of(reply, request.parameters)
+    reason = "length" if reply.cut_at is not None else "tool_calls" if reply.tool_calls else "stop"
+    if reply.refused:
+        reason = "content_filter"
+    return {
+        "messages": tuple(map(_sent_message, sent)),
+        "parameters": json.dumps(request.parameters, ensure_ascii=False, sort_keys=True, default=str),
+        "reply": reply.text,
+        "wanted": json.dumps(reply.tool_calls, ensure_ascii=False) if reply.tool_calls else None,
+        "finish_reason": None if reply.error is not None and reply.cut_at is None else reason,
+        "cut_at": reply.cut_at,
+        "read": read,
+        "rejected": rejected,
+        "repeat": request.repeat,
+    }
+
+
+def _sent_message(message: Mapping[str, Any]) -> SentMessage:
+    rest = {name: value for name, value in message.items() if name not in ("role", "content")}
+    text = message.get("content")
+    if not isinstance(text, str):
+        rest["content"], text = text, ""
+    more = json.dumps(rest, ensure_ascii=False, default=str) if rest != {"content": None} and rest else None
+    return SentMessage(role=str(message.get("role")), text=text, more=more)
+
+
+def reading_of(reply: Reply, parameters: Mapping[str, Any]) -> tuple[Reading | None, str | None]:
+    """Return how a reply can be read, and why not if it cannot; None where any text would do.
+
+    Thoughts and fences around JSON are removed, as the clients of memories do.
+    """
+    if reply.error is not None:
+        return None, None
+    cut = "" if reply.cut_at is None else f", cut by its limit of {reply.cut_at:,} tokens"
+    if reply.tool_calls:
+        if all(_is_json(str(call.get("function", {}).get("arguments") or "{}")) for call in reply.tool_calls):
+            return "parsed", None
+        return "rejected", f"the arguments of a tool are not JSON{cut}"
+    form = parameters.get("response_format")
+    wanted = form.get("type") if isinstance(form, Mapping) else None
+    if wanted not in ("json_object", "json_schema"):
+        return None, None
+    text = reply.text or ""
+    if _is_json(text):
+        return "parsed", None
+    plain = without_reasoning(text)
+    within = plain[plain.find("{") : plain.rfind("}") + 1]
+    if within and _is_json(within):
+        return "repaired", None
+    return "rejected", f"the reply is not JSON{cut}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+REPLY_TOKENS_OF_EXTRACTION = 1500
 
 _INSTRUCTIONS = """You extract facts that a personal assistant should remember from one exchange of a conversation.
 
@@ -152,7 +220,8 @@ class ModelFactExtractor:
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
         """Return the facts, and what the call cost. A failed call, or a malformed reply, has no facts."""
-        reply = await self._model.answer(extraction_request(exchange, self.name, self._api_base))
+        request = extraction_request(exchange, self.name, self._api_base)
+        reply = await self._model.answer(request)
         facts, error = _read(reply)
         return facts, Extraction(
             model=self.name,
@@ -165,6 +234,7 @@ class ModelFactExtractor:
             ms=reply.ms,
             reused=reply.reused,
             error=error,
+            **text_of_call(request, reply),
         )
 
 
@@ -184,7 +254,7 @@ def extraction_request(exchange: Exchange, model: str, api_base: str | None) -> 
         ),
         parameters={
             "temperature": 0,
-            "max_tokens": REPLY_TOKENS + thinking,
+            "max_tokens": REPLY_TOKENS_OF_EXTRACTION + thinking,
             "response_format": {
                 "type": "json_schema",
                 "json_schema": {"name": "facts", "strict": True, "schema": _schema()},

@@ -13,7 +13,15 @@ import orjson
 from pydantic import ValidationError
 
 from memory_backends.storable import storable_value
-from memreplay.engine.events import REPLAY_EVENT, AnswerScored, AskEvent, ReplayEvent, ReplyReceived
+from memreplay.engine.events import (
+    REPLAY_EVENT,
+    AnswerScored,
+    AskEvent,
+    FactsExtracted,
+    ModelCalled,
+    ReplayEvent,
+    ReplyReceived,
+)
 from memreplay.errors import DamagedEventError, RecordingError
 from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
 from memreplay.numbers import finite, finite_count
@@ -337,6 +345,11 @@ def _fields(event: ReplayEvent) -> dict[str, Any]:
         ask = event.model_dump(include=set(AskEvent.model_fields))
         return ask | event.model_dump(mode="json", exclude_defaults=True)
     fields = event.model_dump(mode="json")
+    match event:
+        case ModelCalled(call=call):
+            fields["call"] = call.model_dump(mode="json", exclude_defaults=True)
+        case FactsExtracted(extraction=extraction):
+            fields["extraction"] = extraction.model_dump(mode="json", exclude_defaults=True)
     declared = type(event).model_fields
     empty = [name for name, value in fields.items() if value in (None, []) and declared[name].default in (None, ())]
     return {name: value for name, value in fields.items() if name not in empty}

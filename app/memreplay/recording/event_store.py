@@ -77,6 +77,7 @@ class RecordedArchive:
             " case when kind = 'promotion_decided' or changes = 1 then body end"
             " from events where conversation = ? and (changes = 1 or kind not in"
             " ('store_operated', 'turn_played', 'observed', 'background_work_settled'))"
+            " and (kind != 'model_called' or json_extract(body, '$.call.purpose') = 'chat')"
             " order by turn, key",
             [self._conversation],
         )
@@ -143,7 +144,8 @@ class RecordedArchive:
         """
         rows = self._db.conn.execute(
             "select key from events where conversation = ? and turn <= ? and backend = ? and (changes = 1"
-            " or kind in ('conversation_opened', 'observed', 'promotion_decided')) order by turn, key",
+            " or kind in ('conversation_opened', 'observed', 'promotion_decided', 'facts_extracted')"
+            " or kind = 'model_called' and json_extract(body, '$.call.purpose') = 'chat') order by turn, key",
             [self._conversation, turn, backend],
         )
         return (self._event(key) for (key,) in rows.fetchall())

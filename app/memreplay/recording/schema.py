@@ -100,7 +100,13 @@ def m005_rejudgements(db: Database) -> None:
     db.table("rejudgements").create({**types, "body": str}, pk=names, not_null={"body"})
 
 
-SCHEMA_VERSION = 5
+@migrations()
+def m006_calls_of_writers(db: Database) -> None:
+    """Add the view of what memories asked of models. Events of earlier runs have no text of these calls."""
+    db.create_view("model_calls", _MODEL_CALLS)
+
+
+SCHEMA_VERSION = 6
 """Number of migrations, kept in SQLite's user_version."""
 
 
@@ -333,6 +339,45 @@ left join texts t on t.hash = json_extract(e.body, '$.judgement.reply.text."$"')
 left join texts p on p.hash = json_extract(e.body, '$.judgement.prompt[1].segments[0]."$"')
 left join texts i on i.hash = json_extract(e.body, '$.judgement.prompt[0].segments[0]."$"')
 where e.kind = 'answer_judged'
+"""
+
+
+def _of_call(name: str) -> str:
+    """Return the SQL of a field of a call, as it stands in the body or as a text stored once."""
+    text = f"(select body from texts where hash = json_extract(call.value, '$.{name}.\"$\"'))"
+    return f"coalesce({text}, json_extract(call.value, '$.{name}')) as {name}"
+
+
+_MODEL_CALLS = f"""
+select
+  e.key as event, c.run_id, c.id as conversation, e.backend, e.turn,
+  coalesce(json_extract(call.value, '$.purpose'), 'extraction') as purpose,
+  json_extract(call.value, '$.phase') as phase,
+  json_extract(call.value, '$.turns') as turns,
+  json_extract(call.value, '$.model') as model,
+  (
+    select group_concat(coalesce(t.body, json_extract(message.value, '$.text')), char(10) || char(10))
+    from json_each(call.value, '$.messages') message
+    left join texts t on t.hash = json_extract(message.value, '$.text."$"')
+  ) as prompt,
+  {_of_call("parameters")},
+  {_of_call("reply")},
+  {_of_call("wanted")},
+  json_extract(call.value, '$.finish_reason') as finish_reason,
+  json_extract(call.value, '$.cut_at') as cut_at,
+  json_extract(call.value, '$.read') as read,
+  {_of_call("rejected")},
+  coalesce(json_extract(call.value, '$.repeat'), 0) as repeat,
+  coalesce(json_extract(call.value, '$.prompt_tokens'), 0) as prompt_tokens,
+  coalesce(json_extract(call.value, '$.completion_tokens'), 0) as completion_tokens,
+  json_extract(call.value, '$.cost_usd') as cost_usd,
+  coalesce(json_extract(call.value, '$.ms'), 0) as ms,
+  coalesce(json_extract(call.value, '$.reused'), 0) as reused,
+  {_of_call("error")}
+from events e
+join conversations c on c.key = e.conversation
+join json_each(e.body) call on call.key in ('call', 'extraction')
+where e.kind in ('model_called', 'facts_extracted')
 """
 
 _VIEWS = {

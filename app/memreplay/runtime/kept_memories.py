@@ -119,7 +119,7 @@ class KeptMemories:
         return self._folder / sha256(orjson.dumps(key, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
-_TAKEN = ("ablate", "tier_share", "extractor")
+_TAKEN = ("ablate", "tier_share", "extractor", "backend_config")
 
 
 def writing_settings(settings: Settings, embedder: str) -> dict[str, Any]:

@@ -85,6 +85,7 @@ def resources_of(settings: Settings, counting: Counting | None = None) -> tuple[
         ttl_seconds=settings.redis_ttl,
         options=options,
         reranker=reranker,
+        configs=settings.backend_config,
     )
     return resources, files
 
@@ -132,10 +133,16 @@ def memory_options_of(settings: Settings) -> MemoryOptions:
         options = memory_options(settings.ablate, settings.tier_share)
     except MemoryOptionError as error:
         raise UsageError(str(error)) from None
-    for option in ("ablate", "tier_share", "extractor", "reranker"):
+    for option in ("ablate", "tier_share", "extractor", "reranker", "backend_config"):
         if getattr(settings, option) and not _is_taken(option, settings.backend):
             takers = ", ".join(name for name in BACKEND_NAMES if option in settings_taken(name))
             raise UsageError(f"--{option.replace('_', '-')} is an option of {takers}; this run has no such memory")
+    for name in settings.backend_config:
+        if "backend_config" not in (settings_taken(name) if name in BACKEND_NAMES else ()):
+            takers = ", ".join(each for each in BACKEND_NAMES if "backend_config" in settings_taken(each))
+            raise UsageError(
+                f"--backend-config: {name} takes no configuration of its own; expected a table of {takers}"
+            )
     if settings.extractor == EXTRACTIVE_MODEL:
         raise UsageError(f"--extractor needs a language model; {EXTRACTIVE_MODEL} can only answer questions")
     return options

@@ -49,6 +49,8 @@ class RunModels:
         self._judging_model: AnswerModel
         self.extractor: FactExtractor | None = None
         self.chat: ChatModel | None = None
+        self.writing_model: AnswerModel | None = None
+        """The model under ``extractor`` and ``chat``, for requests that are made already."""
         if counting is not None:
             counting.use_caches(self.reply_cache, self._written_replies(run_id))
             self.answer_model = self._as("reader", counting.reader)
@@ -78,6 +80,7 @@ class RunModels:
         name, replies, base = self._settings.extractor, self._written_replies(run_id), self._settings.api_base
         if name is not None and replies is not None:
             cached = self._as("writer", CachedModel(model, replies))
+            self.writing_model = cached
             self.extractor, self.chat = ModelFactExtractor(cached, name, base), MemoryChatModel(cached, name, base)
 
     def _written_replies(self, run_id: Callable[[], str]) -> ReplyCache | None:

@@ -30,6 +30,7 @@ from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.scoring.verdicts import Label
+from memreplay.scoring.writer import WriterCause
 from memreplay.timeline.timeline import Answer
 
 
@@ -52,13 +53,15 @@ class Attribution(Frozen):
     ``label`` is None for closed_book, which has no memory to lose anything, for right answers of which it was not
     recorded what they rest on, and where the rules failed, which ``detail`` says. ``loss`` says for ``not_written``
     how the fact was lost. ``detail`` is in words. ``ranks`` maps each evidence turn that was not in the prompt to
-    its 1-based rank in each retrieval channel, as far down as the memory records them.
+    its 1-based rank in each retrieval channel, as far down as the memory records them. ``writer`` says what the
+    model that writes did, where a fact was never stored.
     """
 
     label: Label | None
     detail: str
     loss: Loss | None = None
     ranks: Mapping[str, Mapping[str, int]] = {}
+    writer: WriterCause | None = None
 
 
 def _read_less(reply: Reply) -> str:
@@ -233,6 +236,7 @@ class Attributor:
         return Attribution(
             label=first.lost_at,
             loss=first.loss,
+            writer=None if first.writer is None else first.writer.cause,
             detail=" ".join([*(trail.sentence for trail in missing), *outdated]),
             ranks={trail.turn: trail.ranks for trail in missing if trail.ranks},
         )

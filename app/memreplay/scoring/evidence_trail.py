@@ -11,8 +11,11 @@ from memory_backends.base import Hit
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm import AGENT_MODEL
+from memreplay.numbers import counted
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
+from memreplay.scoring.writer import Finding, finding_of, update_in
+from memreplay.text import normalised
 
 LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
@@ -33,7 +36,8 @@ was stored of it, or only something that leaves the answer out.
 class Trail:
     """The loss of a turn, in one sentence; ``lost_at`` is None if what it says reached the prompt.
 
-    ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded.
+    ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded. ``writer`` is what the
+    model that writes made of it, where nothing stored holds it.
     """
 
     turn: str
@@ -41,6 +45,7 @@ class Trail:
     sentence: str
     loss: Loss | None = None
     ranks: Mapping[str, int] = field(default_factory=dict)
+    writer: Finding | None = None
 
 
 def turns_in_prompt(asked: QuestionAsked) -> frozenset[str]:
@@ -136,10 +141,11 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     ranks = ranks_of(turn, stages.asked)
     if answerable.part_held_by(turn, stages.in_prompt):
         what, form = _found(turn, answerable, stages.in_prompt)
-        return Trail(turn, None, f"{what} was in the prompt{form}.", ranks=ranks)
+        return Trail(turn, None, f"{what} was in the prompt{form}{_late(turn, stages)}.", ranks=ranks)
     if answerable.part_held_by(turn, stages.retrieved):
         what, form = _found(turn, answerable, stages.retrieved)
-        sentence = f"{what} was retrieved{form}, and the budget cut it{_placed(ranks)}."
+        cut = f"and the budget cut it{_placed(ranks)}"
+        sentence = f"{what} was retrieved{form}, {cut}{_late(turn, stages)}."
         return Trail(turn, "cut", sentence, ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
@@ -163,7 +169,9 @@ def _found(turn: str, answerable: Answerable, pieces: Sequence[Piece]) -> tuple[
 
 def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     def lost(loss: Loss, sentence: str) -> Trail:
-        return Trail(turn, "not_written", sentence, loss, ranks_of(turn, stages.asked))
+        writer = _writer_of(turn, loss, answerable, stages)
+        said = sentence if writer is None else f"{sentence} {writer.sentence}"
+        return Trail(turn, "not_written", said, loss, ranks_of(turn, stages.asked), writer)
 
     said = answerable.turns.get(turn)
     if said is None:
@@ -183,6 +191,10 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
             f"What turn {turn} says was judged and dropped: significance {best.score:.2f} is below"
             f" {best.threshold:.2f}.",
         )
+    if stages.memory.is_pending(turn):
+        return lost(
+            "distilled_away", f"Memory writes late, and had not yet written turn {turn}, which it heard last."
+        )
     if stages.memory.is_empty:
         return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     stored = [item.piece for item in stages.memory.items if turn in item.turns]
@@ -196,15 +208,52 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     )
 
 
+def _writer_of(turn: str, loss: Loss, answerable: Answerable, stages: Stages) -> Finding | None:
+    """Return what the model that writes did to lose a turn."""
+    memory = stages.memory
+    match loss:
+        case "distilled_away":
+            return finding_of(turn, answerable, memory.calls)
+        case "expired" | "superseded":
+            ended = [item for item in memory.items if not item.is_current and item.ended_at is not None]
+            at = {item.ended_at for item in ended if answerable.part_held_by(turn, [item.piece])}
+            return update_in([each for each in memory.calls if each.at in at])
+        case _:
+            return None
+
+
 def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
     if any(turn in hit.sources for hit in stages.asked.hits):
         return f"What turn {turn} says was stored; what was retrieved of that turn leaves it out."
     if ranks:
-        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}."
+        return f"Turn {turn} was stored and not retrieved{_placed(ranks)}{_late(turn, stages)}.{_alike(stages)}"
     depth = len(stages.asked.hits) + len(stages.asked.missed)
     if not depth:
         return f"Turn {turn} was stored, and memory returned nothing."
-    return f"Turn {turn} was stored and is not among the {depth} best candidates recorded."
+    late, alike = _late(turn, stages), _alike(stages)
+    return f"Turn {turn} was stored{late} and is not among the {depth} best candidates recorded.{alike}"
+
+
+_NEARLY_ALL_WORDS, _FEWEST_ALIKE = 0.8, 3
+
+
+def _alike(stages: Stages) -> str:
+    """Return how many hits say nearly the same, where these are most of them and so pushed others out."""
+    said = [words for hit in stages.asked.hits if (words := frozenset(normalised(hit.text).split()))]
+    most = max((sum(_is_alike(one, other) for other in said) for one in said), default=0)
+    if most < _FEWEST_ALIKE or most * 2 <= len(said):
+        return ""
+    return f" {'All' if most == len(said) else f'{most} of the'} {len(said)} hits say nearly the same."
+
+
+def _is_alike(one: frozenset[str], other: frozenset[str]) -> bool:
+    return len(one & other) >= _NEARLY_ALL_WORDS * len(one | other)
+
+
+def _late(turn: str, stages: Stages) -> str:
+    """Return by how many exchanges a turn was written late."""
+    late = stages.memory.exchanges_late(turn)
+    return f", written {counted(late, 'exchange')} late" if late else ""
 
 
 def _placed(ranks: Mapping[str, int]) -> str:

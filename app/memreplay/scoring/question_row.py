@@ -21,6 +21,7 @@ from memreplay.scoring.counterfactuals import Counterfactual, Cure
 from memreplay.scoring.equal_tokens import HeldAt
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.verdicts import Intervention, Label
+from memreplay.scoring.writer import WriterCause
 
 RowKind = QuestionKind | Literal["test"]
 Interval = tuple[float, float]
@@ -78,8 +79,9 @@ class QuestionRow(Frozen):
     ``ms`` are what the aggregates are computed from.
 
     ``failure`` is the label of ``scoring.attribution``; ``failure_loss`` details ``not_written``,
-    ``failure_detail`` is a description, and ``failure_ranks`` gives the rank of each missing evidence turn in each
-    retrieval channel. ``closed_book_correct`` is whether the same model is correct without any memory.
+    ``failure_writer`` says what the model that writes did then, ``failure_detail`` is a description, and
+    ``failure_ranks`` gives the rank of each missing evidence turn in each retrieval channel.
+    ``closed_book_correct`` is whether the same model is correct without any memory.
     ``decided_by`` is the rule that decided the outcome, null where none did; ``uncertain`` is whether the rules
     are often wrong on such replies. ``adjusted`` is the score by the corrected answer key, null if that does not
     correct the question. If an agent could not be given a fresh session, its memory contained
@@ -148,6 +150,7 @@ class QuestionRow(Frozen):
     reciprocal_rank: float | None = None
     failure_loss: Loss | None = None
     failure_detail: str | None = None
+    failure_writer: WriterCause | None = None
     failure_ranks: Mapping[str, Mapping[str, int]] = Field(default_factory=dict)
     closed_book_correct: bool | None = None
     adjusted: Adjusted | None = None

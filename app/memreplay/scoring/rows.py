@@ -105,6 +105,7 @@ def question_row(
         reciprocal_rank=retrieval.reciprocal_rank,
         failure_loss=attribution.loss if attribution else None,
         failure_detail=attribution.detail if attribution else None,
+        failure_writer=attribution.writer if attribution else None,
         failure_ranks=attribution.ranks if attribution else {},
         closed_book_correct=closed_book_correct,
         decided_by=score.decided_by,

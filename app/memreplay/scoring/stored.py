@@ -30,9 +30,18 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.conversations.models import Conversation
-from memreplay.engine.events import ConversationOpened, Observed, PromotionDecided, ReplayEvent, StoreOperated
+from memreplay.engine.events import (
+    ConversationOpened,
+    FactsExtracted,
+    ModelCalled,
+    Observed,
+    PromotionDecided,
+    ReplayEvent,
+    StoreOperated,
+)
 from memreplay.grading.read import content_of, same_token, tokens_of
 from memreplay.scoring.holding import Piece
+from memreplay.scoring.writer import MadeCall, call_in
 from memreplay.text import normalised
 from memreplay.timeline.fold import MISSING, patched, pointer_of
 from memreplay.timeline.timeline import Answer
@@ -330,6 +339,8 @@ class StoredMemory:
         self.supersessions: list[Supersession] = []
         self.is_recorded = False
         """Whether it was recorded what this memory heard; an imported run has only questions and answers."""
+        self.calls: list[MadeCall] = []
+        """The calls of the model that writes, in order."""
         self._dropped: list[PromotionDecision] = []
         self._points: dict[tuple[str, str], Item] = {}
         self._places: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
@@ -342,6 +353,10 @@ class StoredMemory:
         self._gone: list[Item] = []
         self._memory = MemoryDescription()
         self._heard_last: tuple[str, ...] = ()
+        self._heard_at: dict[str, int] = {}
+        """The number of the exchange, from 1, in which each turn was heard."""
+        self._exchange_at: dict[int, int] = {}
+        """The number of the exchange that was heard at each position."""
         for event in _opening_first(iter(events)):
             self._apply(event)
         self.items: tuple[Item, ...] = (
@@ -415,6 +430,28 @@ class StoredMemory:
             for item in self.items
         )
 
+    @cached_property
+    def _exchanges_late(self) -> Mapping[str, int]:
+        """Return how many exchanges after its own the first item of each turn was written."""
+        written: dict[str, int] = {}
+        for item in self._points.values():
+            for turn, at in item.since.items() if not item.names_turns else ():
+                written[turn] = min(at, written.get(turn, at))
+        return {
+            turn: max(0, self._exchange_at.get(at, 0) - self._heard_at[turn])
+            for turn, at in written.items()
+            if turn in self._heard_at
+        }
+
+    def exchanges_late(self, turn: str) -> int:
+        """Return how many exchanges after its own the first item of a turn was written; 0 where none was late."""
+        return self._exchanges_late.get(turn, 0)
+
+    def is_pending(self, turn: str) -> bool:
+        """Return whether a memory that writes late had not yet come to a turn when it was asked."""
+        lag = max(self._exchanges_late.values(), default=0)
+        return 0 < len(self._exchange_at) - self._heard_at.get(turn, 0) + 1 <= lag
+
     def dropped_from(self, turn: str) -> Sequence[PromotionDecision]:
         """Return the candidates from a turn that were judged and not kept."""
         return [decision for decision in self._dropped if turn in decision.sources]
@@ -427,6 +464,10 @@ class StoredMemory:
                 self.is_recorded = True
                 self.observed.update(event.turns)
                 self._heard_last = event.turns
+                number = self._exchange_at.setdefault(event.turn, len(self._exchange_at) + 1)
+                self._heard_at.update(dict.fromkeys(event.turns, number))
+            case ModelCalled() | FactsExtracted() if (call := call_in(event)) is not None:
+                self.calls.append(MadeCall(event.turn, call.turns or self._heard_last, call))
             case PromotionDecided():
                 self._decide(event.decision, event.turn)
             case StoreOperated() if event.operation.error is None:

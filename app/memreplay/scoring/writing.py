@@ -12,6 +12,7 @@ from memory_backends.stores.trace import Extraction, ModelCall, Phase
 from memreplay.conversations.models import Frozen
 from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.question_row import Tokens
+from memreplay.scoring.writer import kept_nothing
 
 _REMOTE_EMBEDDER = "litellm:"
 
@@ -26,7 +27,9 @@ class WritingResults(Frozen):
     ``embedding_tokens``); null if unknown. ``model_calls`` counts the calls, ``reused_calls`` those answered from
     the cache, which count with their original usage, and ``failed_calls`` those without a usable reply.
     ``reused_exchanges`` were written by an earlier run, whose filled memory was used: what they took was spent
-    then.
+    then. Of the ``writer_calls``, which are no embeddings, ``cut_calls`` have a reply that was cut by its limit of
+    tokens, at most ``cut_at``; ``unread_calls`` one that is not of the form asked for, and ``empty_calls`` one that
+    names no fact.
     """
 
     exchanges: int
@@ -38,6 +41,11 @@ class WritingResults(Frozen):
     failed_calls: int = 0
     embedding_tokens: int = 0
     reused_exchanges: int = 0
+    writer_calls: int = 0
+    cut_calls: int = 0
+    cut_at: int | None = None
+    unread_calls: int = 0
+    empty_calls: int = 0
 
 
 class ReadingResults(Frozen):
@@ -132,6 +140,7 @@ def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any
     if writing is None or not writing.exchanges:
         return None
     calls: list[Extraction | ModelCall] = [*writing.extractions, *writing.calls]
+    cut = [call for call in calls if call.cut_at is not None]
     embedding = [call for call in writing.calls if call.purpose == "embedding"]
     seen = backend in BACKEND_NAMES or bool(calls)
     embedded_ahead = str(settings.get("embedder", "")).startswith(_REMOTE_EMBEDDER) and not embedding
@@ -145,6 +154,11 @@ def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any
         failed_calls=sum(call.error is not None for call in calls),
         embedding_tokens=sum(call.prompt_tokens for call in embedding),
         reused_exchanges=writing.reused,
+        writer_calls=len(calls) - sum(call.purpose != "chat" for call in writing.calls),
+        cut_calls=len(cut),
+        cut_at=max((call.cut_at or 0 for call in cut), default=None),
+        unread_calls=sum(call.read == "rejected" and call.cut_at is None for call in calls),
+        empty_calls=sum(kept_nothing(call) for call in calls),
     )
 
 

@@ -10,6 +10,8 @@ from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import (
     BackendEvent,
     ConversationOpened,
+    FactsExtracted,
+    ModelCalled,
     Observed,
     Perceived,
     PromotionDecided,
@@ -156,12 +158,18 @@ class MemoryArchive:
         return (summarize(ref, event) for ref, event in enumerate(self._events))
 
 
+VECTORS = "vectors"
+"""The kind of the summary of a model's call that returns no text."""
+
+
 def summarize(ref: int, event: ReplayEvent) -> EventSummary:
     backend = event.backend if isinstance(event, BackendEvent) else None
     summary = EventSummary(ref, event.turn, backend, event.kind)
     match event:
         case StoreOperated(operation=operation):
             return summary._replace(write=summarize_write(operation.model_dump(), _unchanged))
+        case ModelCalled(call=call) if call.purpose != "chat":
+            return summary._replace(kind=VECTORS)
         case PromotionDecided(decision=decision):
             return summary._replace(decision=summarize_decision(decision.model_dump(), _unchanged))
         case _:
@@ -199,10 +207,14 @@ def changes(operation: MemoryOperation) -> bool:
 
 
 def tells_what_is_kept(event: ReplayEvent) -> bool:
-    """Return whether an event tells what its backend stores, or why not: it heard, decided or changed something."""
+    """Return whether an event tells what its backend stores, or why not: it heard, asked its writer, decided or
+    changed something.
+    """
     if isinstance(event, StoreOperated):
         return changes(event.operation)
-    return isinstance(event, ConversationOpened | Observed | PromotionDecided)
+    if isinstance(event, ModelCalled):
+        return event.call.purpose == "chat"
+    return isinstance(event, ConversationOpened | Observed | PromotionDecided | FactsExtracted)
 
 
 def summarize_decision(decision: Mapping[str, Any], read: Read) -> DecisionSummary:

@@ -259,6 +259,19 @@ class CollectionHistory:
         first, last = bisect_right(self._turns, turn - 1), bisect_right(self._turns, turn)
         return [self._point(number) for number in range(first, last) if self._places[number] >= 0]
 
+    def removed_at(self, turn: int) -> list[StoredPoint]:
+        """Return the points removed by their ids at exactly this position and not written again, as they were."""
+        first, last = bisect_right(self._turns, turn - 1), bisect_right(self._turns, turn)
+        removed = []
+        for id_, removals in self._removals_of.items():
+            if not any(first <= number < last for number in removals):
+                continue
+            number = bisect_right(self._writes_of.get(id_, ()), last - 1) - 1
+            write = self._writes_of[id_][number] if number >= 0 else -1
+            if 0 <= write < removals[bisect_right(removals, last - 1) - 1]:
+                removed.append(self._point(write))
+        return removed
+
     def held_at(self, turn: int) -> list[HeldPoint]:
         """Return all points, in the order in which they were first written. Loads none of them."""
         count = bisect_right(self._turns, turn)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memory_backends.base import MemoryDescription, Snapshot
-from memory_backends.stores.trace import Change, Extraction, MemoryOperation, PromotionDecision
+from memory_backends.stores.trace import Change, Extraction, MemoryOperation, ModelCall, PromotionDecision
 from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.engine.events import (
     AnswerJudged,
@@ -20,6 +20,7 @@ from memreplay.engine.events import (
     ConversationOpened,
     FactsExtracted,
     MessageSaid,
+    ModelCalled,
     Perceived,
     PromotionDecided,
     QuestionAsked,
@@ -201,7 +202,7 @@ class Timeline:
         self._logs: dict[str, dict[str, LogHistory]] = defaultdict(dict)
         self._collections: dict[str, dict[str, CollectionHistory]] = defaultdict(dict)
         self._perceived: dict[str, PositionIndex] = defaultdict(PositionIndex)
-        self._extracted: dict[str, PositionIndex] = defaultdict(PositionIndex)
+        self._called: dict[str, PositionIndex] = defaultdict(PositionIndex)
         self._failed: dict[str, PositionIndex] = defaultdict(PositionIndex)
         self._store_labels: dict[str, dict[str, str]] = defaultdict(dict)
         self._opened: dict[str, int] = {}
@@ -252,8 +253,8 @@ class Timeline:
                 self._opened[summary.backend] = summary.ref
             case "perceived":
                 self._perceived[summary.backend].add(summary.turn, summary.ref)
-            case "facts_extracted":
-                self._extracted[summary.backend].add(summary.turn, summary.ref)
+            case "facts_extracted" | "model_called":
+                self._called[summary.backend].add(summary.turn, summary.ref)
             case "backend_failed":
                 self._failed[summary.backend].add(summary.turn, summary.ref)
             case (
@@ -414,10 +415,29 @@ class Timeline:
         assert isinstance(event, PromotionDecided)
         return event.decision
 
+    def calls_a_model(self, backend: str) -> bool:
+        """Return whether one backend ever called a model that writes texts."""
+        return bool(self._called[backend])
+
+    def calls_at(self, backend: str, turn: int) -> list[ModelCall | Extraction]:
+        """Return the calls of models that write texts, by one backend at exactly this position, in order."""
+        return self._calls(self._called[backend].refs_at(turn))
+
     def extractions(self, backend: str) -> Sequence[Extraction]:
         """Return all calls of one backend's extractor, in order."""
-        events = map(self.archive.event, self._extracted[backend].refs)
-        return [event.extraction for event in events if isinstance(event, FactsExtracted)]
+        return [each for each in self._calls(self._called[backend].refs) if isinstance(each, Extraction)]
+
+    def _calls(self, refs: Iterable[int]) -> list[ModelCall | Extraction]:
+        calls: list[ModelCall | Extraction] = []
+        for event in map(self.archive.event, refs):
+            match event:
+                case FactsExtracted(extraction=extraction):
+                    calls.append(extraction)
+                case ModelCalled(call=call):
+                    calls.append(call)
+                case _:
+                    pass
+        return calls
 
     def snapshot_at(self, backend: str, turn: int) -> Snapshot:
         """Return all that the stores of one backend held, folded: equal to what :meth:`snapshot` read there."""

@@ -71,7 +71,16 @@ class OtherAnswer:
     answer: Answer
 
 
-Destination = OtherAnswer | WholeRun | Decision | Evidence | Hearing | Position | FromWhy
+@dataclass(frozen=True)
+class WriterCalled:
+    """The calls that a memory made of its writer at a position."""
+
+    backend: str
+    turn: int
+    note: str = ""
+
+
+Destination = WriterCalled | OtherAnswer | WholeRun | Decision | Evidence | Hearing | Position | FromWhy
 
 
 @dataclass

@@ -17,6 +17,7 @@ from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.groups import key_of
 from memreplay.scoring.results import Comparison, Results
 from memreplay.scoring.verdicts import WRONG
+from memreplay.scoring.writer import CAUSES
 from memreplay.text import shortened
 
 _DISAGREEMENTS = 5
@@ -44,6 +45,7 @@ def remarks(results: Results) -> list[str]:
         for name, backend in results.backends.items()
         if (read := backend.extraction) is not None and read.error is not None
     ]
+    sentences += _writer_sentences(results)
     sentences += _abstention_sentences(results)
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     sentences += _evidence_sentences(results)
@@ -58,6 +60,29 @@ def remarks(results: Results) -> list[str]:
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return [*sentences, *_test_sentences(results), *_what_if_sentences(results)]
+
+
+def _writer_sentences(results: Results) -> Iterator[str]:
+    """Yield what became of the calls of the models that write, and of the facts that were never written."""
+    for name, backend in results.backends.items():
+        writing = backend.writing
+        if writing is not None and writing.writer_calls:
+            chats = writing.writer_calls
+            if writing.cut_calls:
+                yield (
+                    f"writer: {writing.cut_calls:,} of {counted(chats, 'call')} of {name} to write were cut by the"
+                    f" limit of {writing.cut_at:,} tokens."
+                )
+            if writing.unread_calls:
+                yield f"writer: {writing.unread_calls:,} of {chats:,} replies to {name} could not be read."
+            if writing.empty_calls:
+                yield f"writer: {writing.empty_calls:,} of {chats:,} replies to {name} named no fact."
+    causes = Counter(
+        (row.backend, row.failure_writer) for row in results.questions if row.failure_writer is not None
+    )
+    for memory in dict.fromkeys(name for name, _ in causes):
+        said = [f"{count:,}: {CAUSES[cause]}" for (name, cause), count in causes.most_common() if name == memory]
+        yield f"never written by {memory}: {'; '.join(said)}."
 
 
 _MOST_CONCLUSIONS = 3
@@ -76,6 +101,7 @@ def headline_remarks(results: Results) -> list[str]:
     sentences += [*_fit_sentences(results), *_everyday_conclusions(results)][:_MOST_CONCLUSIONS]
     sentences += _error_sentences(results)
     sentences += _verdict_sentences(results)
+    sentences += _writer_sentences(results)
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return sentences

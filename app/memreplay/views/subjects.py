@@ -27,6 +27,15 @@ class PositionSubject:
 
 
 @dataclass(frozen=True)
+class CallSubject:
+    """A call of a model that a memory made at position ``turn``, by its number there, from 1."""
+
+    backend: str
+    turn: int
+    number: int
+
+
+@dataclass(frozen=True)
 class DecisionSubject:
     """The decision on a promotion candidate at ``turn``. ``knowledge_id`` is the point written, if any."""
 

@@ -21,7 +21,7 @@ from tests.conftest import REPOSITORY
 
 GUIDE = (REPOSITORY / "app" / "README.md").read_text(encoding="utf-8")
 RUN, LOOK, RECORD, COROUTINES, TESTS = re.findall(r"^```python\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
-PROJECT, _ = re.findall(r"^```toml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
+PROJECT, *_ = re.findall(r"^```toml\n(.*?)^```", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 def test_the_code_of_the_guide_runs(

@@ -24,7 +24,7 @@ class Named:
 
     name = "openai/gpt-4o-mini"
 
-    async def complete(self, messages: object, parameters: object) -> tuple[None, ModelCall]:
+    async def complete(self, messages: object, parameters: object, repeat: int) -> tuple[None, ModelCall]:
         raise AssertionError("Letta's server calls models by itself")
 
 

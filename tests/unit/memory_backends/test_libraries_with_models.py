@@ -28,7 +28,7 @@ class Scripted:
     name = "scripted"
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], repeat: int
     ) -> tuple[ChatMessage, ModelCall]:
         said = "".join(str(message["content"]) for message in messages)
         call = ModelCall(purpose="chat", model=self.name, prompt_tokens=10, completion_tokens=2)

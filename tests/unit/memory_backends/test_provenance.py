@@ -110,7 +110,7 @@ class Scripted:
         self._extracted, self._revised = extracted, revised
 
     async def complete(
-        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any]
+        self, messages: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], repeat: int
     ) -> tuple[ChatMessage | None, ModelCall]:
         asked = messages[-1]["content"]
         if asked.startswith("Revise: "):

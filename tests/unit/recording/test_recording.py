@@ -198,3 +198,18 @@ def test_the_reply_cache_keeps_replies_across_processes(tmp_path: Path) -> None:
     cache.put("k", reply)
     cache.close()
     assert SqliteReplyCache(tmp_path / "cache" / "replies.sqlite3").get("k") == reply
+
+
+def test_the_view_of_calls_has_the_text_of_what_memories_asked(tmp_path: Path) -> None:
+    kept = REPOSITORY / "tests" / "fixtures" / "recordings"
+    query = "select turn, purpose, prompt, reply, read, finish_reason, repeat from model_calls order by event"
+    with closing(sqlite3.connect(kept / "format-6.sqlite3")) as db:
+        first, second = db.execute(query).fetchall()
+    assert [first[0], *first[4:]] == [2, "parsed", "stop", 0] and first[1] == "extraction"
+    assert first[2].endswith("Said on 2023-05-08.\n[D1:1] Ana: My boat is called Petrel and lies in the harbour of"
+                             " Cadaqués.\n[D1:2] Ben: Nice name. When do you sail again?")  # fmt: skip
+    assert "Ana's boat is called Petrel." in first[3] and second[3] == '{"facts": []}'
+    older = Path(shutil.copy(kept / "format-5.sqlite3", tmp_path / "r.sqlite3"))
+    start(older).finish("finished")
+    with closing(sqlite3.connect(older)) as db:
+        assert db.execute(query).fetchall() == [], "an older recording gets the view"

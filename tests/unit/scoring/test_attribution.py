@@ -142,6 +142,15 @@ async def test_what_was_not_retrieved_comes_with_its_rank_in_each_channel() -> N
     assert "rank 3 fused, 6 dense, 3 keyword" in found.detail
 
 
+async def test_hits_that_say_nearly_the_same_and_pushed_the_fact_out_are_named() -> None:
+    alike = dict.fromkeys(("1", "3", "7"), Fate("blue"))
+    found = await by_facts(FactsMemory({**alike, "5": Fate("green")}, given=("1", "3", "7"), missed=("5",)))
+    assert found.label == "not_retrieved"
+    assert found.detail.endswith("All 3 hits say nearly the same.")
+    other = await by_facts(FactsMemory({"1": Fate("blue"), "5": Fate("green")}, given=("1",), missed=("5",)))
+    assert "nearly the same" not in other.detail
+
+
 async def test_a_budget_that_leaves_out_the_evidence_cut_it() -> None:
     found = await attributed(PURPLE, "full_context", asked=question(evidence=("1",), expected="blue"), budget=20)
     assert found.label == "cut"

@@ -128,3 +128,15 @@ def test_points_are_counted_and_replaced_by_id() -> None:
     assert points.points_at(6) == {"a": {"v": 3}}
     assert [point.id for point in points.written_at(4)] == ["a"]
     assert [(turn, point.payload) for turn, _, point in points.writes_of("a", 9)] == [(2, {"v": 1}), (4, {"v": 3})]
+
+
+def test_points_that_were_removed_at_a_position_are_as_they_were_before() -> None:
+    changes = Changes(CollectionHistory)
+    changes.add(
+        2, UpsertChange(points=(StoredPoint(id="a", payload={"v": 1}), StoredPoint(id="b", payload={"v": 2})))
+    )
+    changes.add(4, RemoveChange(count=2, ids=("a", "b")))
+    changes.add(4, UpsertChange(points=(StoredPoint(id="b", payload={"v": 3}),)))
+    points: CollectionHistory = changes.history
+    assert [point.payload for point in points.removed_at(4)] == [{"v": 1}], "b was only replaced"
+    assert points.removed_at(2) == points.removed_at(5) == []

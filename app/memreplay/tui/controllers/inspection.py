@@ -20,6 +20,7 @@ from memreplay.tui.requests import (
     Position,
     RunWanted,
     WholeRun,
+    WriterCalled,
 )
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
@@ -38,6 +39,7 @@ from memreplay.views.panels.stores import sides
 from memreplay.views.panels.tests import shows_tests
 from memreplay.views.subjects import (
     AnswerSubject,
+    CallSubject,
     DecisionSubject,
     PieceSubject,
     PositionSubject,
@@ -144,6 +146,9 @@ class Inspection:
                 self._led_here = self._navigation.cursor, turn_id
             case Position(turn, backend, note):
                 self._navigation.jump(turn, backend, note)
+            case WriterCalled(backend, turn, note):
+                self._navigation.jump(turn, backend, note)
+                self._architectures.select(backend, CallSubject(backend, turn, 1))
             case Decision(subject, note):
                 self._to_decision(subject, note)
             case WholeRun():

@@ -33,6 +33,7 @@ from memreplay.tui.requests import (
     OtherAnswer,
     Position,
     WhatIfWanted,
+    WriterCalled,
 )
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.biography import BiographyScreen
@@ -315,10 +316,15 @@ class WhyScreen(PlaceScreen[Destination | None]):
         lost = (named[trail.turn] for trail in self._trails if trail.lost_at is not None and trail.turn in named)
         return next(lost, min(named.values(), default=None))
 
-    def _to_the_write(self, turn_id: str) -> Decision | Hearing:
-        """Return where the turn was judged; if nothing in it was, where memory received it."""
+    def _to_the_write(self, turn_id: str) -> Decision | Hearing | WriterCalled:
+        """Return the call that should have written the turn, or where it was judged; else where memory received
+        it.
+        """
         asked = self.answer.asked
-        note = next((trail.sentence for trail in self._trails if trail.turn == turn_id), "")
+        trail = next((trail for trail in self._trails if trail.turn == turn_id), None)
+        note = trail.sentence if trail is not None else ""
+        if trail is not None and trail.writer is not None and trail.writer.at is not None:
+            return WriterCalled(asked.backend, trail.writer.at, trail.writer.sentence)
         judged = decisive_judgement(self._timeline.ledger(asked.backend), turn_id, self._question, asked.turn)
         if judged is None:
             return Hearing(asked.backend, turn_id, note)

@@ -82,7 +82,7 @@ class ArchitecturePane(Vertical):
         super().__init__(classes="architecture")
         self.backend = backend
         self._timeline = timeline
-        self._description = timeline.description(backend)
+        self._description = timeline.description(backend), timeline.calls_a_model(backend)
         self._page: Page = PAGES[0]
         self._pages: dict[Page, list[PanelView]] = {PAGES[0]: self._new_panels(PAGES[0])}
 
@@ -137,7 +137,7 @@ class ArchitecturePane(Vertical):
 
     def _follow_description(self) -> None:
         """Make the panels again once a live memory was opened, and has said which panels it has."""
-        description = self._timeline.description(self.backend)
+        description = self._timeline.description(self.backend), self._timeline.calls_a_model(self.backend)
         if description == self._description:
             return
         self._description = description

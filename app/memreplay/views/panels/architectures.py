@@ -19,6 +19,7 @@ from memreplay.views.panels.stores import (
     stores_view,
     written_view,
 )
+from memreplay.views.panels.writer import writer_view
 
 _Show = Callable[[Timeline, str, int], View]
 _ShowDiff = Callable[[Timeline, str, int, DiffBase], View]
@@ -33,7 +34,8 @@ def panels_of(timeline: Timeline, backend: str, page: Page = "memory") -> list[P
 
     match page:
         case "memory":
-            return [_PANELS[info.panel](timeline, backend, info) for info in chosen]
+            panels = [_PANELS[info.panel](timeline, backend, info) for info in chosen]
+            return [*panels, panel("writer", 3, writer_view)] if timeline.calls_a_model(backend) else panels
         case "retrieval":
             panels = [
                 panel("context", 2, composition_view),

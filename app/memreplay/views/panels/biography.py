@@ -65,6 +65,11 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
         yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
     for candidate in life.staged:
         yield _step(candidate.turn, "candidate", one_line(candidate.candidate_id), about=_at(candidate.turn, life))
+    for asked in life.writer:
+        model, words = Span(f"{one_line(asked.model)}  ", "key"), Span(asked.reading, "dim")
+        yield _step(asked.turn, "writer", model, words, about=_at(asked.turn, life))
+        for fact in asked.facts:
+            yield line(" " * _INDENT, Span("▸ ", "added"), one_line(fact), hang=_INDENT + 2)
     for judged in life.judged:
         yield from _judged_lines(judged, life)
     for stored in life.stored:
@@ -74,8 +79,8 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
     elif not life.stored:
         yield line(Span(f"{'':>6}", "dim"), Span("✗ none of it was ever stored", "bad"))
     yield from _sighting_lines(life.retrievals, life)
-    for asked in life.asked:
-        yield from _asked_lines(asked, life)
+    for question in life.asked:
+        yield from _asked_lines(question, life)
 
 
 def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:

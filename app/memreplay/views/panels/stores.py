@@ -416,6 +416,20 @@ def _collections(timeline: Timeline, backend: str, cursor: int) -> Iterator[Line
         yield line(Span(one_line(name), "title"), Span(f"  {history.count_at(cursor):,} points", "dim"))
         for point in history.written_at(cursor):
             yield from _point_lines(backend, name, point)
+        for point in history.removed_at(cursor):
+            yield from _removed_lines(backend, name, point)
+
+
+def _removed_lines(backend: str, collection: str, point: StoredPoint) -> Iterator[Line]:
+    """Yield a point that was removed, with the texts that it had."""
+    about = StoredSubject(backend, collection, point.id, ())
+    yield line(
+        Span(f"− {one_line(collection)}", "removed"), Span(f"  {one_line(point.id)}", "dim"), hang=2, about=about
+    )
+    for key, value in point.payload.items():
+        if isinstance(value, str) and key != "id":
+            text = Span(one_line(value), "removed")
+            yield line("  ", Span(f"{one_line(key)}: ", "key"), text, hang=4, most=_ROWS_OF_TEXT)
 
 
 _MOST_TIMED = 100

@@ -17,6 +17,7 @@ from memreplay.scoring import type_words
 from memreplay.scoring.attribution import Attribution, Attributor, without_verdict
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.scoring.verdicts import VERDICTS
+from memreplay.scoring.writer import CAUSES
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.views.panels.answers import System, key_of, label_tone, sign_of
 from memreplay.views.panels.conversation import turns_words
@@ -120,6 +121,13 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
         return
     for trail in explanation.trails:
         yield _trail_line(explanation.conversation, trail)
+        if trail.writer is not None:
+            yield line(
+                Span("  the writer  ", "dim"),
+                Span(CAUSES[trail.writer.cause], "warn"),
+                hang=14,
+                about=TurnSubject(trail.turn),
+            )
     said = _said_besides(attribution.detail, explanation.trails)
     if said and said != explanation.answer.error:
         yield line(one_line(said))

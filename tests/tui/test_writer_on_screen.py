@@ -1,0 +1,75 @@
+"""From a wrong answer to the call of the writing model that lost the fact."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from memreplay.tui.launch import Launch
+from tests.conftest import REPOSITORY
+from tests.stubs.openai_server import OpenAIServer
+from tests.stubs.planted_writer import FACTS, behaves, written_down
+from tests.tui.conftest import open_replay, replay_of, until
+from tests.tui.looking import explained, found, panel_text, seen, selected_panel, text_of
+
+pytestmark = pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not installed")
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording in which mem0's writer loses five facts."""
+    folder = tmp_path_factory.mktemp("planted")
+    with OpenAIServer(behaves) as server:
+        command = [
+            *(sys.executable, "-m", "memreplay", "--batch", "--dataset", written_down(folder), "--no-cache"),
+            *("--backend", "mem0", "--extractor", "openai/writer", "--model", "openai/reader", "--fresh"),
+            *("--api-base", server.url, "--recording", folder / "r.sqlite3", "--output", folder / "out.json"),
+        ]
+        subprocess.run(command, check=True, cwd=REPOSITORY, capture_output=True)
+    return folder / "r.sqlite3"
+
+
+WORDS = {
+    "key": ("kept nothing", "read: it names no fact"),
+    "boat": ("could not be read", "Sure! Here is what I noticed"),
+    "rent": ("was cut by its limit", "cut at 4,000 tokens"),
+    "dish": ("kept something else", "User likes to eat on Saturdays"),
+    "work": ("did not store it", "User works for the Orrin trust"),
+}
+"""What the way to the write says of each fact, and what is to be seen of the call."""
+
+
+@pytest.mark.parametrize("name", WORDS)
+async def test_four_keys_lead_from_the_results_to_the_call_that_lost_the_fact(
+    launch: Launch, planted: Path, name: str
+) -> None:
+    place = [*FACTS].index(name)
+    sentence, shown = WORDS[name]
+    async with open_replay(replace(launch, recording=planted)) as pilot:
+        await pilot.press("r", *["j"] * place)
+        await pilot.press("w")
+        await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
+        screen = replay_of(pilot)
+        assert screen.cursor == 2 * place + 2
+        panel, view = selected_panel(screen)
+        assert panel == "writer" and "call 1 of 1" in seen(view)
+        assert sentence in " ".join(found(pilot).split())
+        assert shown in panel_text(screen, "mem0", "writer")
+        assert FACTS[name][0] in panel_text(screen, "mem0", "writer")
+        await pilot.press("backspace")
+        await explained(pilot)
+        assert "the writer" in text_of(pilot, "#verdict")
+
+
+async def test_the_biography_of_a_fact_has_the_call_of_the_writer(launch: Launch, planted: Path) -> None:
+    async with open_replay(replace(launch, recording=planted)) as pilot:
+        await pilot.press("r", "j", "j", "j", "enter")
+        await explained(pilot)
+        await pilot.press("f")
+        await until(pilot, lambda: "User likes to eat on Saturdays" in text_of(pilot, "#life"))
+        assert "openai/writer" in text_of(pilot, "#life")
