@@ -12,7 +12,7 @@ from memreplay.conversations.option_style import OptionStyle
 from memreplay.grading.failures import is_grading_failure
 from memreplay.scoring.agreement import agreements_of, disagreements_of, judging_of
 from memreplay.scoring.answer_key import Adjusted
-from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within
+from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within, prompts_within
 from memreplay.scoring.groups import (
     Rows,
     breakdown_of,
@@ -299,6 +299,7 @@ def build_results(
             for name, its_rows in by_name.items()
         },
         comparisons=compare_pairs(pairs_within(by_name, run.settings)),
+        prompt_comparisons=compare_pairs(prompts_within(by_name)),
         option_style=dict(option_style or {}),
         answer_key=answer_key,
         tests_written_usd=tests_written_usd,

@@ -4,13 +4,18 @@ A question counts as correct if more than half of its graded repeats are. Only q
 answer are compared. Questions of one conversation share its memory and are not independent, so:
 
 - With at least :data:`CONVERSATIONS_FOR_A_CLAIM` conversations, the p-value is that of the exact sign-flip test
-  over conversations, and the interval is the wider one of those over questions and over conversations.
+  over conversations, and the interval is the wider one of those over questions and over conversations. Only the k
+  conversations in which the two differ decide: p is at least 2/2^k. Where that is not below the level, nothing can
+  be significant; the words say so, and ``significant`` is null.
 - With fewer, the p-value is that of McNemar's exact test, which applies only to these conversations: nothing is
   claimed beyond them (``significant`` is null).
 
 The pairs of memories of a run are one family: their p-values are adjusted with Holm's procedure, and the interval
 that is printed beside one is at Bonferroni's level. Pairs with a control are no part of it: nobody chooses between
 a memory and none, and they would only weaken the tests that matter.
+
+What reaches the prompt is compared in the same way (``metric`` ``answer_in_prompt``), over facts: one that is asked
+in words and with options has the same hits twice, and counts once.
 
 Where a limit that nobody set cut the prompts of the loser, the lead is no finding about the memories; the words
 then say so, and name no winner.
@@ -28,9 +33,9 @@ from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
 from memreplay.numbers import points
-from memreplay.scoring.groups import Graded, Key, key_of, shares_right
+from memreplay.scoring.groups import Graded, Key, facts_in_prompt, key_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.results import Comparison
+from memreplay.scoring.results import Comparison, Metric
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
     detectable_difference,
@@ -83,7 +88,8 @@ class Pair:
     cut_b: frozenset[Key] = frozenset()
     tokens_a: float | None = None
     tokens_b: float | None = None
-    asked: Literal["question", "test"] = "question"
+    asked: Literal["question", "test", "fact"] = "question"
+    metric: Metric = "accuracy"
 
     def swapped(self) -> Pair:
         """Return the same pair, seen from ``b``."""
@@ -166,6 +172,18 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     ]
 
 
+def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]]) -> list[Pair]:
+    """Return the pairs of memories of a run, by the facts whose answer their prompts held."""
+    memories = [name for name, rows in contestants.items() if rows[0].backend not in CONTROLS]
+    held = {name: facts_in_prompt(contestants[name]) for name in memories}
+    first = {name: contestants[name][0] for name in memories}
+    return [
+        Pair(a, b, held[a], held[b], asked="fact", metric="answer_in_prompt")
+        for a, b in combinations(memories, 2)
+        if held[a] and held[b] and first[a].model == first[b].model
+    ]
+
+
 def cut_by_default(rows: Sequence[_Asked], settings: Mapping[str, Any]) -> frozenset[Key]:
     """Return the questions whose prompts were cut though nobody gave a limit, and the model's window is unknown."""
     cut = frozenset(key_of(row) for row in rows if row.cut_tokens)
@@ -214,6 +232,21 @@ def _is_enough_for_a_claim(table: _Table) -> bool:
     return len(table.by_conversation) >= CONVERSATIONS_FOR_A_CLAIM
 
 
+def _differing(table: _Table) -> int:
+    """Return the number of conversations of which the two have not equally many right."""
+    return sum(difference != 0 for difference, _ in table.by_conversation)
+
+
+def _smallest_p(table: _Table) -> float:
+    """Return the smallest p-value that the sign-flip test gives for so many conversations that differ."""
+    return min(1.0, 2.0 ** (1 - _differing(table)))
+
+
+def _can_decide(table: _Table, level: float = SIGNIFICANCE_LEVEL) -> bool:
+    """Return whether the test that is used could give a p-value below a level at all."""
+    return not _is_enough_for_a_claim(table) or _smallest_p(table) < level
+
+
 def _p_sign_flip(table: _Table) -> float:
     return sign_flip_exact([difference for difference, _ in table.by_conversation])
 
@@ -233,8 +266,8 @@ def _interval(table: _Table, confidence: float = 0.95) -> Interval | None:
 
 
 def _detectable(table: _Table, family: int) -> float | None:
-    """Return the smallest difference that this comparison could have detected, at the level of each of ``family``
-    pairs.
+    """Return the smallest difference that the test of this comparison could have detected, at the level of each of
+    ``family`` pairs; None if it could have detected none.
 
     Questions of one conversation are alike: where the test is over conversations, their effective number counts.
     """
@@ -243,6 +276,8 @@ def _detectable(table: _Table, family: int) -> float | None:
     if over_questions and _is_enough_for_a_claim(table):
         effect = max(1.0, jackknife_variance(table.by_conversation) / over_questions)
     level = SIGNIFICANCE_LEVEL / family
+    if not _can_decide(table, level):
+        return None
     return detectable_difference((table.only_a + table.only_b) / effect, table.n / effect, 1 - level)
 
 
@@ -256,12 +291,12 @@ def _comparison(pair: Pair, table: _Table, p_holm: float | None, family: int) ->
     is_limited = _is_decided_by_default_limit(table)
     p_value = _p_value(table) if table.n else None
     p_decisive = p_value if pair.has_control else p_holm
-    can_claim = _is_enough_for_a_claim(table) and not is_limited and p_decisive is not None
+    can_claim = _is_enough_for_a_claim(table) and _can_decide(table) and not is_limited and p_decisive is not None
     is_adjusted = p_holm is not None
     comparison = Comparison(
         a=pair.a,
         b=pair.b,
-        metric="accuracy",
+        metric=pair.metric,
         n=table.n,
         both_right=table.both_right,
         only_a=table.only_a,
@@ -281,6 +316,8 @@ def _comparison(pair: Pair, table: _Table, p_holm: float | None, family: int) ->
         ci95_adjusted=_interval(table, 1 - SIGNIFICANCE_LEVEL / family) if is_adjusted else None,
         detectable=_detectable(table, family if is_adjusted else 1),
         decided_by_default_limit=is_limited,
+        conversations_differing=_differing(table),
+        smallest_p=_smallest_p(table) if table.n and _is_enough_for_a_claim(table) else None,
     )
     return comparison.model_copy(update={"words": _words(pair, table, comparison)})
 
@@ -315,21 +352,31 @@ def _words_of_leader(
         return f"{_default_limit(pair, table)}; {counts}"
     adjusted = " adjusted" if found.family > 1 else " not adjusted" if pair.has_control else ""
     how_sure = f"p = {p:.2g}{adjusted}, {_how_sure(table, p)}"
-    detectable = (
-        "too few questions to detect any difference"
-        if found.detectable is None
-        else f"detectable from {points(found.detectable)} on"
-    )
+    if found.detectable is not None:
+        detectable = f"; detectable from {points(found.detectable)} on"
+    else:
+        detectable = "; too few questions to detect any difference" if _can_decide(table) else ""
     if table.only_a == table.only_b:
-        equal = f"{pair.a} and {pair.b} have equally many right {_on(pair, table)}"
-        return f"{equal}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"
+        what = "the answer in equally many prompts" if pair.asked == "fact" else "equally many right"
+        equal = f"{pair.a} and {pair.b} have {what} {_on(pair, table)}"
+        return f"{equal}; {counts}; {how_sure}{detectable}{_unequal_prompts(pair)}"
     verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
+    by = " in answers that reach the prompt" if pair.asked == "fact" else ""
     low, high = interval
     lead = (
-        f"{pair.a} {verb} {pair.b} {_on(pair, table)} by {points(difference)}"
+        f"{pair.a} {verb} {pair.b}{by} {_on(pair, table)} by {points(difference)}"
         f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f})"
     )
-    return f"{lead}; {counts}; {how_sure}; {detectable}{_unequal_prompts(pair)}"
+    return f"{lead}; {counts}; {how_sure}{_why_they_differ(table, p, low)}{detectable}{_unequal_prompts(pair)}"
+
+
+def _why_they_differ(table: _Table, p: float, low: float) -> str:
+    """Return why the interval of a lead and the test seem to contradict each other; empty if they do not."""
+    if not _can_decide(table) or (low > 0) == (p < SIGNIFICANCE_LEVEL):
+        return ""
+    if low > 0:
+        return " (the interval leaves out 0 and is approximate; the test is exact and decides)"
+    return " (the interval has 0 in it: it is an approximation, and the test is exact and decides)"
 
 
 def _unequal_prompts(pair: Pair) -> str:
@@ -360,5 +407,11 @@ def _how_sure(table: _Table, p: float) -> str:
     if not _is_enough_for_a_claim(table):
         whose = "this one conversation" if conversations == 1 else f"these {conversations} conversations"
         return f"which says nothing beyond {whose}"
+    if not _can_decide(table):
+        differing = _differing(table)
+        return (
+            f"which says nothing beyond these {conversations} conversations: only {differing} of them"
+            f" differ{'s' * (differing == 1)}, and then p is never below {_smallest_p(table):.2g}"
+        )
     verdict = "significant" if p < SIGNIFICANCE_LEVEL else "not significant"
     return f"{verdict} over {conversations} conversations"

@@ -53,6 +53,16 @@ def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
     return {key: sum(right) / len(right) for key, right in repeats.items()}
 
 
+def facts_in_prompt(rows: Iterable[QuestionRow]) -> dict[Key, bool]:
+    """Return for each fact with evidence whether its answer was in every prompt; the question's text names it."""
+    held: dict[Key, bool] = {}
+    for row in rows:
+        if row.answer_in_prompt is not None:
+            fact = (row.dataset, row.conversation, row.question)
+            held[fact] = held.get(fact, True) and row.answer_in_prompt
+    return held
+
+
 def by_conversation(shares: dict[Key, float]) -> list[tuple[float, int]]:
     """Return, for each conversation, the sum of its questions' shares, and their number."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)

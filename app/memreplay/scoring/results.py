@@ -155,24 +155,31 @@ class Headline(Frozen):
     uncertain: UncertainGrades | None = None
 
 
+Metric = Literal["accuracy", "answer_in_prompt"]
+
+
 class Comparison(Frozen):
     """Contestant ``a`` against ``b``. ``difference`` is a's accuracy minus b's; ``p_value`` is that of ``test``.
+
+    With the metric ``answer_in_prompt`` right means that the prompt held the answer, and facts are counted.
 
     ``p_holm`` is adjusted for the ``family``, the pairs of the run without controls; ``ci95_adjusted`` is the
     interval at Bonferroni's level for the same family. Both hold for all pairs at once; Bonferroni's is the more
     conservative. They are null for a pair with a control. ``ci95`` and ``p_value`` are not adjusted.
 
-    ``detectable`` is the smallest difference that McNemar's test finds with a power of 80 %, at Bonferroni's level
-    for the family; with conversations enough for a claim, over the effective number of questions.
+    ``detectable`` is the smallest difference that ``test`` finds with a power of 80 %, at Bonferroni's level for
+    the family; with conversations enough for a claim, over the effective number of questions. It is null if no
+    difference could be found. ``smallest_p`` is what the sign-flip test could give at least, with so many
+    conversations that differ; null where another test is used.
 
     ``decided_by_default_limit``: the loser's prompts were cut by a window that was only assumed, on at least as
     many of the winner's questions as its lead. ``significant`` is null then, and if there are too few conversations
-    for a claim. ``words`` summarises the comparison in a sentence.
+    for a claim, or too few that differ. ``words`` summarises the comparison in a sentence.
     """
 
     a: str
     b: str
-    metric: Literal["accuracy"]
+    metric: Metric
     n: int
     both_right: int
     only_a: int
@@ -192,6 +199,8 @@ class Comparison(Frozen):
     ci95_adjusted: Interval | None
     detectable: float | None
     decided_by_default_limit: bool
+    conversations_differing: int
+    smallest_p: float | None
 
 
 class RunFacts(Frozen):
@@ -264,6 +273,7 @@ class Results(Frozen):
     run: RunFacts
     backends: dict[str, BackendResults]
     comparisons: tuple[Comparison, ...]
+    prompt_comparisons: tuple[Comparison, ...] = ()
     option_style: dict[str, OptionStyle]
     answer_key: KeyFacts | None
     tests_written_usd: float | None = None

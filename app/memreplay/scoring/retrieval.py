@@ -5,9 +5,9 @@ from __future__ import annotations
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.engine.answers import CUTOFFS
-from memreplay.scoring.groups import Key, Rows, key_of, mean_of
-from memreplay.scoring.question_row import recall_field
-from memreplay.scoring.statistics import mean
+from memreplay.scoring.groups import Key, Rows, facts_in_prompt, key_of, mean_of
+from memreplay.scoring.question_row import Interval, recall_field
+from memreplay.scoring.statistics import mean, wilson_interval
 
 
 class RetrievedAt(Frozen):
@@ -23,7 +23,8 @@ class RetrievalResults(Frozen):
     The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
     ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
     over all hits. All of these are null for memories that rank nothing. ``answer_in_prompt`` also counts prompts
-    that hold the answer in other words than the evidence turns'.
+    that hold the answer in other words than the evidence turns'; ``answer_in_prompt_ci95`` is Wilson's interval
+    over ``facts``, of which one that is asked twice counts once.
     """
 
     questions: int
@@ -34,6 +35,8 @@ class RetrievalResults(Frozen):
     tokens_per_hit: float | None
     turns_per_hit: float | None
     answer_in_prompt: float
+    facts: int
+    answer_in_prompt_ci95: Interval | None
 
 
 class Fit(Frozen):
@@ -54,6 +57,7 @@ def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | Non
     ranked = [row for row in rows if row.recall_at_10 is not None]
     recall_at = {str(min(k, top_k or k)): mean_of(ranked, recall_field(k)) for k in CUTOFFS}
     hits = [hit for row in ranked for hit in row.hits]
+    facts = facts_in_prompt(rows)
     return RetrievalResults(
         questions=len(in_prompt),
         recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
@@ -63,6 +67,8 @@ def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | Non
         tokens_per_hit=mean([float(hit.tokens) for hit in hits]),
         turns_per_hit=mean([float(len(hit.turns)) for hit in hits]),
         answer_in_prompt=mean_of(rows, "answer_in_prompt") or 0.0,
+        facts=len(facts),
+        answer_in_prompt_ci95=wilson_interval(sum(facts.values()), len(facts)),
     )
 
 

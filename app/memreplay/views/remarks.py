@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from memory_backends.controls import can_be_retried
+from memory_backends.controls import CONTROLS, ORACLE, can_be_retried
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import UNKNOWN, counted, dollars, share
@@ -34,7 +34,8 @@ def remarks(results: Results) -> list[str]:
     sentences += _sample_sentences(results)
     sentences += _fit_sentences(results)
     sentences += _twin_sentences(results)
-    sentences += [f"{comparison.words}." for comparison in results.comparisons]
+    sentences += _reader_sentences(results)
+    sentences += [f"{each.words}." for each in (*results.prompt_comparisons, *results.comparisons)]
     sentences += _comparison_sentences(results)
     sentences += _judge_sentences(results)
     sentences += _error_sentences(results)
@@ -98,7 +99,8 @@ def headline_remarks(results: Results) -> list[str]:
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
     sentences += list(_lost_sentences(results))
-    sentences += [*_fit_sentences(results), *_everyday_conclusions(results)][:_MOST_CONCLUSIONS]
+    conclusions = [*_fit_sentences(results), *_reader_sentences(results), *_everyday_conclusions(results)]
+    sentences += conclusions[:_MOST_CONCLUSIONS]
     sentences += _error_sentences(results)
     sentences += _verdict_sentences(results)
     sentences += _writer_sentences(results)
@@ -117,12 +119,45 @@ def _lost_sentences(results: Results) -> Iterator[str]:
             yield f"{name} lost: {', '.join(lost)}."
 
 
+_FLOOR = 0.6
+"""Accuracy with the evidence itself below which it tells more of the reader than of the memories."""
+
+
+def _reader_sentences(results: Results) -> list[str]:
+    """Say so if the reader fails even with the evidence; then what reaches the prompt comes first."""
+    oracle = [backend for name, backend in results.backends.items() if name.partition("@")[0] == ORACLE]
+    if len(oracle) != 1 or oracle[0].accuracy is None or oracle[0].accuracy >= _FLOOR:
+        return []
+    held = [
+        f"{name} {share(backend.retrieval.answer_in_prompt)}"
+        for name, backend in results.backends.items()
+        if backend.retrieval is not None and backend.backend not in CONTROLS
+    ]
+    ahead = f" Compare what reaches the prompt: {', '.join(held)} of the answers." if held else ""
+    return [
+        f"The reader finds only {share(oracle[0].accuracy)} of the answers with the evidence in front of it"
+        f" (oracle), so that accuracy says little of the memories.{ahead}"
+    ]
+
+
 def _everyday_conclusions(results: Results) -> list[str]:
-    """Return which memory is better than which on these questions, and where that cannot be told."""
-    clear = sorted(filter(_is_clear, results.comparisons), key=lambda each: each.p_holm or 0.0)
-    if results.comparisons and not clear:
-        return ["These questions are too few, or the memories too alike, to say which of them is better."]
-    return [*map(_in_everyday_words, clear)]
+    """Return which memory is better than which on these questions, and where that cannot be told.
+
+    What reaches the prompt stands first where the reader fails even with the evidence.
+    """
+    compared = [results.prompt_comparisons if _reader_sentences(results) else (), results.comparisons]
+    clear = [
+        pair for pairs in compared for pair in sorted(filter(_is_clear, pairs), key=lambda each: each.p_holm or 0)
+    ]
+    if clear or not results.comparisons:
+        return [*map(_in_everyday_words, clear)]
+    widest = max(results.comparisons, key=lambda each: abs(each.only_a - each.only_b))
+    if widest.smallest_p is not None and widest.smallest_p >= _CLEAR and abs(widest.only_a - widest.only_b) > 0:
+        return [
+            f"{_counts(widest)}, but they differ in only {counted(widest.conversations_differing, 'conversation')}"
+            f" of {widest.conversations}: too few to say whether that holds for others."
+        ]
+    return ["These questions are too few, or the memories too alike, to say which of them is better."]
 
 
 _CLEAR = 0.05
@@ -133,12 +168,21 @@ def _is_clear(compared: Comparison) -> bool:
 
 
 def _in_everyday_words(compared: Comparison) -> str:
+    beyond = "" if compared.significant else "; one conversation or a few say nothing of others"
+    return f"{_counts(compared)}{beyond}."
+
+
+def _counts(compared: Comparison) -> str:
     a, b = (compared.both_right + only for only in (compared.only_a, compared.only_b))
     better, worse = (compared.a, compared.b) if a > b else (compared.b, compared.a)
-    beyond = "" if compared.significant else "; one conversation or a few say nothing of others"
+    if compared.metric == "answer_in_prompt":
+        return (
+            f"{better} brings more answers into the prompt than {worse} here: {max(a, b)} against {min(a, b)} of"
+            f" the same {compared.n} facts"
+        )
     return (
         f"{better} is better than {worse} here: {max(a, b)} against {min(a, b)} right of the same"
-        f" {compared.n} questions{beyond}."
+        f" {compared.n} questions"
     )
 
 
@@ -155,7 +199,9 @@ def _comparison_sentences(results: Results) -> list[str]:
         level = f".05/{family}{' (.05 for a pair with a control)' if controls else ''}"
     if any(row.repeat for row in results.questions):
         parts.append("a question counts as right if more than half of its repeats are")
-    parts.append(f"detectable is the smallest difference that McNemar's test at {level} finds with a power of 80 %")
+    tests = {comparison.test for comparison in results.comparisons if comparison.n}
+    test = "the sign-flip test over conversations" if tests == {"sign_flip_exact"} else "McNemar's test"
+    parts.append(f"detectable is the smallest difference that {test} at {level} finds with a power of 80 %")
     return [f"comparisons: {'; '.join(parts)}."]
 
 

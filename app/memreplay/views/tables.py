@@ -313,6 +313,10 @@ _SUPPORT: Final[_BackendColumns] = {
         _retrieval(lambda found: share(found.answer_in_prompt)),
         "the same, or the answer in other words than the evidence's",
     ),
+    "95 % over facts": (
+        _retrieval(lambda found: interval(found.answer_in_prompt_ci95)),
+        "interval of the answer in the prompt; a fact that is asked in words and with options counts once",
+    ),
     "grounded": (
         lambda backend: share(backend.headline.grounded_accuracy),
         "share of graded questions with evidence that are right with the evidence in the prompt, verbatim or"

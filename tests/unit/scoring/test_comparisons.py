@@ -6,8 +6,10 @@ import math
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, verdicts_of
+from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, prompts_within, verdicts_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import detectable_difference
@@ -60,10 +62,53 @@ def test_from_ten_conversations_on_it_is_the_sign_flip_over_them() -> None:
 def test_a_lead_that_comes_from_one_conversation_is_not_significant_however_many_questions_it_has() -> None:
     ties = [(conversation, True, True) for conversation in range(11)]
     found = compared(*ties, *[(11, True, False)] * 20)
-    assert (found.p_sign_flip, found.significant) == (1.0, False)
+    assert (found.p_sign_flip, found.significant, found.smallest_p) == (1.0, None, 1.0)
     assert found.p_mcnemar is not None and found.p_mcnemar < 1e-4
-    assert "is ahead of" in found.words and "not significant" in found.words
+    assert "is ahead of" in found.words and "only 1 of them differs, and then p is never below 1" in found.words
+    assert found.detectable is None and "detect" not in found.words
     assert found.ci95 is not None and found.ci95[0] < 0
+
+
+def test_only_conversations_that_differ_can_decide() -> None:
+    ties = [(conversation, True, True) for conversation in range(30)]
+
+    def differing(number: int) -> Comparison:
+        return compared(*ties[: 34 - number], *[(34 + place % number, True, False) for place in range(618)])
+
+    few, enough = differing(4), differing(8)
+    assert (few.conversations, few.conversations_differing) == (34, 4)
+    assert (few.p_value, few.smallest_p, few.significant) == (pytest.approx(0.125), 0.125, None)
+    assert "only 4 of them differ, and then p is never below 0.12" in few.words and few.detectable is None
+    assert (enough.p_value, enough.smallest_p, enough.significant) == (pytest.approx(2 / 2**8), 2 / 2**8, True)
+    assert enough.detectable is not None
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), min_size=1, max_size=60))
+def test_an_interval_without_0_never_stands_beside_a_failed_test_without_the_reason(
+    cells: list[tuple[int, bool, bool]],
+) -> None:
+    found = compared(*cells)
+    assert found.p_value is not None and (found.smallest_p is None or found.p_value >= found.smallest_p - 1e-12)
+    interval = found.ci95_adjusted or found.ci95
+    if interval is not None and found.difference and (interval[0] > 0 or interval[1] < 0) and found.p_value >= 0.05:
+        assert "decides" in found.words or "never below" in found.words
+    if found.detectable is not None and found.smallest_p is not None:
+        assert found.smallest_p < 0.05
+
+
+def test_a_fact_that_is_asked_twice_counts_once_in_what_reaches_the_prompt() -> None:
+    rows = {
+        name: [
+            row(choice(), RIGHT, backend=name).model_copy(
+                update={"question": f"Which {place // 2}?", "question_id": str(place), "answer_in_prompt": held}
+            )
+            for place in range(20)
+        ]
+        for name, held in (("hybrid", True), ("rag", False), ("oracle", True))
+    }
+    (found,) = compare_pairs(prompts_within(rows))
+    assert (found.a, found.b, found.metric, found.n, found.only_a) == ("hybrid", "rag", "answer_in_prompt", 10, 10)
+    assert found.words.startswith("hybrid beats rag in answers that reach the prompt on these 10 facts by 100")
 
 
 def test_the_sentence_names_the_better_backend_first() -> None:

@@ -43,8 +43,8 @@ def test_the_keys_are_the_documented_ones_in_their_order() -> None:
     data = as_json(row(choice(), reply("3")), row(recall(), reply("Ida and Bo")))
     assert (
         keys(data)
-        == "schema_version run backends comparisons option_style answer_key tests_written_usd fit agreement"
-        " disagreements questions"
+        == "schema_version run backends comparisons prompt_comparisons option_style answer_key tests_written_usd"
+        " fit agreement disagreements questions"
     )
     assert data["schema_version"] == 1 and data["comparisons"] == []
     assert keys(data["run"]) == "id started_at finished_at memreplay_version settings datasets status"
