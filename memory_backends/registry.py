@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from memory_backends.base import BackendError
@@ -38,6 +39,30 @@ Its ``create(name, resources, evidence)`` makes a memory for a conversation. A c
 plug-in: what it writes is derived from its snapshots.
 """
 
+_ABOUT: Mapping[str, str] = {
+    "hybrid": "facts in slots, and excerpts found by meaning and words",
+    "rag": "turns found by meaning",
+    "rag:keyword": "turns found by words",
+    "rag:fused": "turns found by meaning and words together",
+    "full_context": "the newest turns that fit; no retrieval",
+    "closed_book": "a control: no memory at all",
+    "oracle": "a control: the evidence alone",
+    "mem0": "facts that a model extracts",
+    "langgraph": "LangGraph's store",
+    "chroma": "turns in a Chroma collection",
+    "graphiti": "a graph of facts with their times",
+    "letta": "an agent of a Letta server",
+}
+"""One line on what each memory keeps or finds."""
+
+_PACKAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "mem0": ("mem0", ("mem0",)),
+    "langgraph": ("langgraph", ("langgraph",)),
+    "chroma": ("chroma", ("chromadb",)),
+    "graphiti": ("graphiti", ("graphiti_core", "kuzu")),
+}
+"""The extra that installs what a memory needs, and the modules of it that must be there."""
+
 _FAMILIES: Mapping[str, str] = {
     "mcp": "memory_backends.adapters.mcp:McpMemory",
     "http-memory": "memory_backends.http_memory:HttpMemory",
@@ -64,6 +89,19 @@ class UnknownBackendError(BackendError):
 def known_backends() -> tuple[str, ...]:
     """Return names of all memories: ours, then those that installed packages announce."""
     return tuple(dict.fromkeys([*BACKEND_NAMES, *sorted(announced())]))
+
+
+def about_backend(name: str) -> str:
+    """Return one line on a memory; empty for those of other packages."""
+    return _ABOUT.get(name, "")
+
+
+def missing_package(name: str) -> str | None:
+    """Return the command that installs what a memory needs; None if nothing is missing. Imports nothing."""
+    extra, modules = _PACKAGES.get(name, ("", ()))
+    if all(find_spec(module) is not None for module in modules):
+        return None
+    return f"pip install 'memreplay[{extra}]'"
 
 
 def check_backend_name(name: str) -> None:

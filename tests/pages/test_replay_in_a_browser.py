@@ -106,7 +106,9 @@ def test_the_keys_of_the_terminal_move_diff_search_and_lead_to_the_write(seen: O
     def at(words: str) -> None:
         output.filter(has_text=words).wait_for()
 
+    at("turn 3/")  # where the first bookmark is
     for keys, words in (
+        (("g",), "turn 0/"),
         ((" ", "."), "turn 2/"),
         ((",",), "turn 1/"),
         (("5", "."), "turn 6/"),

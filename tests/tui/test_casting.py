@@ -35,4 +35,5 @@ def test_a_turn_is_drawn_in_a_moment_whatever_the_length_of_the_id(tmp_path: Pat
     assert monotonic() - began < 4 * MOST_SECONDS_A_TURN
     frames = [text for _, code, text in map(json.loads, written.splitlines()[1:]) if code == "o"]
     assert len(frames) == 4 and all(frames)
+    assert "38;2;" in frames[0] and "memories" not in frames[0]
     assert length is not None or all(f"turn {turn}/" in frame for turn, frame in enumerate(frames[:3], start=1))

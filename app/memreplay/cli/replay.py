@@ -125,7 +125,7 @@ def replay(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """A microscope for the memory of LLM agents.
+    """A debugger for the memory of LLM agents.
 
     Without a command: opens the screen, or with --batch runs without one.
     """

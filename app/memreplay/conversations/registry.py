@@ -322,7 +322,6 @@ def _contents(format_name: str, file: DatasetFile) -> str:
         turns = [turn for session in sessions for turn in session.get("turns") or ()]
     if not isinstance(turns, list) or not isinstance(questions, list):
         return f"an incomplete {format_name}"
-    tags = ", ".join(map(str, written.get("tags") or ()))
     shape = f"{len(sessions)} sessions" if isinstance(sessions, list) else ""
-    facts = (shape, f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""), tags)
+    facts = (shape, f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""))
     return " · ".join(fact for fact in facts if fact)

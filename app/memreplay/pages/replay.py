@@ -22,6 +22,7 @@ from memreplay.timeline.navigation import next_interesting, next_session
 from memreplay.timeline.timeline import Timeline
 from memreplay.views.document import LinesDocument
 from memreplay.views.panels import MARKED, DiffBase, Page, Panel, View
+from memreplay.views.panels.answers import AnswersTable
 from memreplay.views.panels.architectures import panels_of
 from memreplay.views.subjects import (
     DecisionSubject,
@@ -129,12 +130,23 @@ def replay_data(
             for each in bookmarks
             if stretch.first <= each.turn <= stretch.last
         ],
+        "first_wrong": _first_wrong(timeline, stretch),
         "significance": _significance(timeline, backends),
         "texts": lines.texts,
         "lines": lines.lines,
         "origins": lines.origins,
         "panels": panels,
     }
+
+
+def _first_wrong(timeline: Timeline, stretch: Stretch) -> int | None:
+    """Return the position of the first wrong answer."""
+    wrong = (
+        answer.asked.turn
+        for answer in AnswersTable.until(timeline, stretch.last).all_answers()
+        if answer.scored is not None and answer.scored.score.outcome == "wrong"
+    )
+    return min((turn for turn in wrong if turn >= stretch.first), default=None)
 
 
 def _turns(timeline: Timeline) -> Iterator[dict[str, Any]]:

@@ -41,6 +41,7 @@ class RecordingOverview(Frozen):
     started_at: str
     datasets: tuple[str, ...]
     backends: tuple[str, ...]
+    models: tuple[str, ...]
     progress: Progress
     turns: Share | None
     conversations: Share | None
@@ -99,6 +100,7 @@ def _overview(recording: Recording, run: RunInfo) -> RecordingOverview:
         started_at=run.started_at,
         datasets=tuple(conversation.id for conversation in conversations),
         backends=backends or tuple(scores),
+        models=tuple(run.settings.get("model", ())),
         progress=_progress(recording.path, run),
         turns=turns,
         conversations=played,

@@ -10,9 +10,11 @@ import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from textual.drivers.headless_driver import HeadlessDriver
 
 from memreplay.timeline.annotations import Bookmark
@@ -100,11 +102,19 @@ async def _recorded_cast(path: Path, run_id: str, conversation_id: str, first: i
     cast = _Cast(f"memreplay: {conversation_id}")
     app = MemreplayApp(_nothing_to_choose())
     app.driver_class = _CapturingDriver
+    # The colours are those of the app, not those of the terminal that happens to make the cast.
+    app.console = Console(file=StringIO(), color_system="truecolor", force_terminal=True, legacy_windows=False)
     async with app.run_test(headless=False, size=SIZE) as pilot:
         app.post_message(VisitWanted(source, Position(first, None)))
         screen = await _replay_of(app)
         driver = app._driver
         assert isinstance(driver, _CapturingDriver)
+        screen.move_to(first)
+        await pilot.pause()
+        await _settled(screen, driver)
+        # What was drawn until here began with another screen: the first frame is this one, whole.
+        driver.take()
+        app._display(screen, screen._compositor.render_update(full=True))
         for position in range(first, last + 1):
             screen.move_to(position)
             await pilot.pause()

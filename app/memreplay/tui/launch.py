@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 FEW_COLOURS = "ansi-dark"
-"""The theme of terminals with 16 colours: the terminal's own, so that none is lost."""
+FEW_LIGHT_COLOURS = "ansi-light"
+"""The themes of terminals with 16 colours: the terminal's own, so that none is lost."""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -345,6 +346,7 @@ _STYLES: Final[dict[Progress, str]] = {
     "running": "$text-error bold",
 }
 _MOST_DATASETS = 3
+_NAMED_BY_TIME: Final = re.compile(r"\d{8}-\d{6}(-\d+)?")
 _WIDTH_OF_SCORES = 34
 
 
@@ -360,14 +362,18 @@ def described(path: Path) -> Content:
         )
     state = overview.progress
     where = f" {overview.stopped_at}" if state != "finished" else ""
+    name, content = one_line(path.stem), _few(overview.datasets)
+    if _NAMED_BY_TIME.fullmatch(path.stem):
+        # Nobody chose this name: what was replayed says more.
+        name, content = " · ".join(filter(None, (content, one_line(", ".join(overview.models))))), name
     return Content.assemble(
-        (one_line(path.stem), "bold"),
+        (name, "bold"),
         "\n  ",
         (f"{state}{where}", _STYLES[state]),
         # Where a run stopped takes a row: the list is narrow on a small screen.
         ("  " if state == "finished" else "\n  "),
         (_date(overview.started_at), "dim"),
-        f"\n  {_few(overview.datasets)}",
+        f"\n  {content}",
         *((f"\n  {row}", "dim") for row in _scores(overview)),
     )
 

@@ -25,16 +25,20 @@ from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
+from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.theme import Theme
 
 from memreplay.errors import RecordingError
 from memreplay.printable import printable_lines
 from memreplay.tui.actions import ACTIONS, Action, Place, actions_of
-from memreplay.tui.launch import FEW_COLOURS, ThemeChoice
+from memreplay.tui.contrast import Readable
+from memreplay.tui.launch import FEW_COLOURS, FEW_LIGHT_COLOURS, ThemeChoice
 from memreplay.views.text import TONES, shown_key
 
 INTERRUPTED = 130
+WIDTHS: Final = [(0, "-tiny"), (40, "-slim"), (70, "-narrow")]
+"""Classes of screens by their columns: too few for anything, so few that panes stack, and enough for panes."""
 _FEW_COLOURS = ("standard", "windows")
 """Rich's names of colour systems with 16 colours."""
 
@@ -50,11 +54,17 @@ class TerminalApp(App[None]):
     CSS_PATH = Path(__file__).with_name("memreplay.tcss")
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "quit", "Quit", show=False, priority=True)]
+    HORIZONTAL_BREAKPOINTS = WIDTHS
 
     def __init__(self, keys: Mapping[str, str], theme: ThemeChoice) -> None:
         super().__init__()
         self._keys = keys
         self._theme_choice = theme
+        self._readable = Readable()
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Return Textual's filters, then the one that keeps every theme readable."""
+        return [*super().get_line_filters(), self._readable]
 
     def use_keys_and_theme(self) -> None:
         """Take over the user's keys and theme, and say which actions lost their key."""
@@ -89,10 +99,11 @@ class TerminalApp(App[None]):
     def _choose_theme(self) -> None:
         """Use the user's theme, or the terminal's own 16 colours: the nearest ones are mostly grey."""
         theme = self._theme_choice.theme()
-        if theme in self.available_themes:
-            self.theme = theme
-        elif not self.is_headless and self.console.color_system in _FEW_COLOURS:
-            self.theme = FEW_COLOURS
+        chosen = self.available_themes.get(theme or "")
+        if not self.is_headless and self.console.color_system in _FEW_COLOURS:
+            self.theme = FEW_COLOURS if chosen is None or chosen.dark else FEW_LIGHT_COLOURS
+        elif chosen is not None:
+            self.theme = chosen.name
         self._theme_to_remember = self.theme
         self.theme_changed_signal.subscribe(self, self._remember_theme)
 

@@ -443,9 +443,12 @@
     for (const root of document.querySelectorAll("[data-replay]"))
       try {
         const data = await unpacked(root.dataset.replay);
-        const wanted = alone || parameters.get("replay") === data.conversation ? Number(parameters.get("turn")) : NaN;
+        const named = parameters.has("turn") && (alone || parameters.get("replay") === data.conversation);
+        const wanted = named ? Number(parameters.get("turn")) : null;
         const replay = new Replay(root, data, alone);
-        if (wanted) { replay.moveTo(wanted); replay.show(); if (!alone) root.scrollIntoView(); }
+        const opening = data.bookmarks.length ? data.bookmarks[0].turn : data.first_wrong;
+        if ((wanted ?? opening) !== null) { replay.moveTo(wanted ?? opening); replay.show(); }
+        if (wanted !== null && !alone) root.scrollIntoView();
         addEventListener("hashchange", () => {
           const now = state();
           if ((alone || now.get("replay") === data.conversation) && now.has("turn") && Number(now.get("turn")) !== replay.cursor) { replay.moveTo(Number(now.get("turn"))); replay.show(); }

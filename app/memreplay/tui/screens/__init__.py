@@ -13,7 +13,7 @@ from typing import ClassVar, ParamSpec, TypeVar
 from textual import on
 from textual.app import ComposeResult, ScreenStackError
 from textual.screen import ModalScreen, Screen, ScreenResultType
-from textual.widgets import Footer
+from textual.widgets import Footer, Static
 
 from memreplay.tui.actions import Place
 from memreplay.tui.controllers import TypedCount
@@ -34,6 +34,11 @@ class KeyBar(Footer):
     def __init__(self) -> None:
         super().__init__(show_command_palette=False, compact=True)
         self._shown: list[tuple[str, str, bool]] = []
+
+    def compose(self) -> ComposeResult:
+        """Compose the keys, and the sentence that stands alone where nothing else fits."""
+        yield from super().compose()
+        yield Static("memreplay needs 40 columns: widen the terminal, or press ctrl+q.", id="too-narrow")
 
     async def recompose(self) -> None:
         if not self.is_attached:

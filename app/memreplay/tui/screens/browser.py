@@ -20,6 +20,7 @@ from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Destination, Position
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.terminal import WIDTHS
 from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.panels import placeholder
 from memreplay.views.panels.browser import (
@@ -61,7 +62,7 @@ class BrowserScreen(ListingScreen[Destination | None]):
 
     PLACE: ClassVar[Place] = "browser"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (140, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [*WIDTHS, (140, "-wide")]
     AUTO_FOCUS = ""
 
     def __init__(

@@ -51,7 +51,7 @@ _WITH_PANELS: frozenset[Place] = frozenset(["replay", "why", "duel", "two_whys"]
 
 
 class HelpScreen(Dialog[None]):
-    """Signs and keys, those of the screen below first. Typing after / keeps only the lines with these words."""
+    """Keys and signs, the keys of the screen below first. Typing after / keeps only the lines with these words."""
 
     PLACE: ClassVar[Place] = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -67,7 +67,7 @@ class HelpScreen(Dialog[None]):
         place: Place | None = getattr(below, "PLACE", None)
         self._lines = list(help_lines(place, getattr(self.app, "rebound", {})))
         here = f" · {PLACES[place].lower()}" if place in PLACES else ""
-        self.query_one("#help", LinesView).border_title = Content(f"signs and keys{here}")
+        self.query_one("#help", LinesView).border_title = Content(f"keys and signs{here}")
         self._show("")
         self.query_one("#help", LinesView).focus()
 
@@ -118,11 +118,7 @@ def _text(each: Line) -> str:
 
 
 def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:
-    """Yield the legend first, then the keys of one screen, then those of all others."""
-    if place in _ABOUT_ANSWERS:
-        yield from [*_failure_labels(), *_signs(_IN_HELP)]
-    else:
-        yield from _signs(_IN_HELP)
+    """Yield the keys of one screen first, then the legend, then the keys of all others."""
     here = [place] if place in PLACES else []
     panels: list[Place] = ["panel"] if place in _WITH_PANELS else []
     first = [*here, *panels]
@@ -131,8 +127,9 @@ def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:
     yield line(Span("Everywhere", "title"))
     yield line(Span(f"  {pad('ctrl+p', 9)} ", "key"), "The command palette: every action by name, and the themes.")
     yield line("")
-    if place not in _ABOUT_ANSWERS:
-        yield from _failure_labels()
+    legend = [_failure_labels(), _signs(_IN_HELP)]
+    for part in legend if place in _ABOUT_ANSWERS else reversed(legend):
+        yield from part
     for other in PLACES:
         if other not in first:
             yield from _keys(other, rebound)

@@ -17,6 +17,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 from textual.worker import get_current_worker
 
+from memory_backends.registry import about_backend, missing_package
 from memreplay.errors import MemreplayError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.tui.actions import Place, bindings_of
@@ -26,7 +27,7 @@ from memreplay.tui.screens import KeyBar
 from memreplay.tui.screens.dialogs import PickList
 from memreplay.tui.tour import was_offered
 from memreplay.tui.widgets.lines_view import Bar
-from memreplay.views.text import Span, one_line
+from memreplay.views.text import Span, cells, one_line, pad
 
 
 class MemoryList(OptionList):
@@ -36,6 +37,7 @@ class MemoryList(OptionList):
 
     def __init__(self, names: Sequence[str], ticked: Iterable[str], *, id: str) -> None:
         self._names = tuple(names)
+        self._width = max((cells(one_line(name)) for name in names), default=0)
         self._ticked = {name for name in ticked if name in self._names}
         super().__init__(*(Option(self._prompt(name)) for name in self._names), id=id, compact=True)
 
@@ -50,11 +52,16 @@ class MemoryList(OptionList):
         self.replace_option_prompt_at_index(message.option_index, self._prompt(name))
 
     def _prompt(self, name: str) -> Content:
-        return Content(f"[{'x' if name in self._ticked else ' '}] {one_line(name)}")
+        """Return the name, what the memory is, and before it the command that installs it if it is missing."""
+        ticked = Content(f"[{'x' if name in self._ticked else ' '}] {pad(one_line(name), self._width)}  ")
+        missing = missing_package(name)
+        if missing is not None:
+            return Content.assemble(ticked, (missing, "$text-warning"), "  ", (about_backend(name), "dim"))
+        return Content.assemble(ticked, (about_backend(name), "dim"))
 
 
 _WHAT_IT_IS = (
-    "A microscope for the memory of LLM agents: replay a conversation, see what each memory stores and finds."
+    "A debugger for the memory of LLM agents: replay a conversation, see what each memory stores and finds."
 )
 
 _AFTER_MARKING = (
@@ -81,6 +88,7 @@ class StartScreen(Screen[None]):
 
     PLACE: ClassVar[Place] = "start"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (30, "-tall")]
 
     class ReplayWanted(Message):
         """Start a live replay of a dataset, by its id or path."""
@@ -113,7 +121,7 @@ class StartScreen(Screen[None]):
             with Vertical(id="recorded"):
                 yield PickList(id="recordings", compact=True)
             with Vertical(id="live"):
-                yield Input(placeholder="filter, or a file path", id="filter", compact=True)
+                yield Input(placeholder="filter, or the path of your own log", id="filter", compact=True)
                 yield PickList(id="datasets", compact=True)
                 yield MemoryList(launch.all_backends, launch.backends, id="backends")
                 yield Input(launch.model, placeholder="a LiteLLM model name", id="model", compact=True)
@@ -127,6 +135,10 @@ class StartScreen(Screen[None]):
             widget = self.query_one(f"#{name}")
             widget.border_title = Content(title)
             widget.border_subtitle = Content(note)
+        settings = self._launch.settings
+        tokens = settings.context_tokens
+        budget = "the model's window" if tokens is None else f"{tokens:,} tokens"
+        self.query_one("#model").border_subtitle = Content(f"top {settings.top_k} · context {budget}")
         self._label_model(self._launch.model)
         self.query_one("#recordings").focus()
         self.call_after_refresh(self.read_lists)

@@ -25,6 +25,7 @@ from memreplay.scoring.verdicts import Intervention, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.terminal import WIDTHS
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import head_lines
 from memreplay.views.panels.what_if import Agreement, Row, rows_of, what_if_head, what_if_lines
@@ -41,7 +42,7 @@ class WhatIfScreen(PlaceScreen[None]):
 
     PLACE: ClassVar[Place] = "what_if"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [*WIDTHS, (120, "-wide")]
     AUTO_FOCUS = ""
 
     def __init__(

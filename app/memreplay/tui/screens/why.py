@@ -39,6 +39,7 @@ from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
+from memreplay.tui.terminal import WIDTHS
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import AnswersTable, head_lines, key_of
 from memreplay.views.panels.duel import ladder_lines
@@ -64,7 +65,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
 
     PLACE: ClassVar[Place] = "why"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [*WIDTHS, (120, "-wide")]
 
     def __init__(
         self,
@@ -344,7 +345,7 @@ class TwoWhysScreen(PlaceScreen[int | None]):
 
     PLACE: ClassVar[Place] = "two_whys"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
+    HORIZONTAL_BREAKPOINTS = [*WIDTHS, (120, "-wide")]
 
     def __init__(self, left: Side, right: Side) -> None:
         super().__init__()
