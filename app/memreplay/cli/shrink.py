@@ -6,8 +6,7 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -24,7 +23,6 @@ from memreplay.cli.options import (
     consent_to,
     takes_settings,
 )
-from memreplay.conversations.export import as_test_conversation_text
 from memreplay.conversations.models import Conversation
 from memreplay.errors import EXIT_INTERRUPTED, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
@@ -33,20 +31,18 @@ from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.runtime.run import start
-from memreplay.runtime.shrinking import Case, Progress, Shrinker, Tried, case_in
+from memreplay.runtime.shrinking import Case, Progress, Shrinker, Tried, case_in, refuse_without_calls
 from memreplay.runtime.work import Work
 from memreplay.settings import Settings, read_settings
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 from memreplay.timeline.annotations import Bookmark
-from memreplay.views.shrunk_case import ShrunkCase, issue_text, memory_settings, test_text
+from memreplay.views.shrunk_case import ShrunkCase, shrunk_case, text_in
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
 _SUFFIXES = (".json", ".md", ".py", ".sqlite3")
 _SECONDS_BETWEEN_LINES = 2.0
-_SETTINGS = ("top_k", "context_tokens", "embedder", "reranker", "extractor", "ablate", "tier_share")
-_LIBRARIES = {"mem0": "mem0ai", "chroma": "chromadb", "graphiti": "graphiti-core", "langgraph": "langgraph"}
 
 
 @command.command()
@@ -117,7 +113,7 @@ def shrink(
             settings,
             consent_to(file, allow_from_recording),
         )
-    _refuse_without_calls(case, calls)
+    refuse_without_calls(case, calls)
     shown = _Lines()
     try:
         shrinker, last = asyncio.run(_shrink(case, calls, tries, fewer_hits, anonymise, shown))
@@ -125,16 +121,16 @@ def shrink(
         say("ended at once, and nothing was written; the tries are kept: to continue, run the same command again")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     progress = shrinker.progress
-    found = _shrunk(case, shrinker, last)
+    found = shrunk_case(case, shrinker, last)
     for path in output:
         if path.suffix == ".sqlite3":
             asyncio.run(_record(path, found, shrinker.settings))
         else:
-            path.write_text(_text(path.suffix, found), encoding="utf-8")
+            path.write_text(text_in(path.suffix, found), encoding="utf-8")
         say(f"wrote {path}")
     print(
         f"{case.question.id} of {printable(case.backend)}: {progress.first} turns → {progress.turns}"
-        f" ({found.verdict}); {_effort(progress)}"
+        f" ({found.verdict}); {progress.effort}"
     )
     if shrinker.ended_early is not None:
         say(f"{shrinker.ended_early}; it may not be minimal. To continue, run the same command again")
@@ -154,21 +150,6 @@ def _check_outputs(outputs: list[Path], file: Path) -> None:
             raise UsageError(f"--output {path}: exists already")
 
 
-def _refuse_without_calls(case: Case, calls: int) -> None:
-    if calls:
-        return
-    if case.settings.extractor is not None:
-        raise UsageError(
-            f"{case.backend} writes with {case.settings.extractor}, which is called for every conversation that is"
-            " tried; allow so many calls with --calls N"
-        )
-    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
-        raise UsageError(
-            f"{case.question.id}: {case.failure.words}: each try needs a reply of {case.model}; allow so many calls"
-            " with --calls N"
-        )
-
-
 class _Lines:
     """Says now and then on standard error how far the search is."""
 
@@ -178,13 +159,7 @@ class _Lines:
     def show(self, progress: Progress) -> None:
         if monotonic() - self._latest >= _SECONDS_BETWEEN_LINES:
             self._latest = monotonic()
-            say(f"{progress.turns} of {progress.first} turns left; {_effort(progress)}")
-
-
-def _effort(progress: Progress) -> str:
-    known = f", {progress.known} known from before" if progress.known else ""
-    calls = f"{progress.calls} calls, ${progress.cost_usd:.4f}" if progress.calls else "no call"
-    return f"{progress.tried} tries{known}, {calls}"
+            say(f"{progress.turns} of {progress.first} turns left; {progress.effort}")
 
 
 async def _shrink(
@@ -224,46 +199,6 @@ def _redaction_of(conversation: Conversation) -> Redaction:
 def _cancel(task: asyncio.Task[object]) -> None:
     """End a task at once."""
     task.cancel()
-
-
-def _shrunk(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
-    settings = asdict(shrinker.settings)
-    received = last.answer.received
-    needs_reply = case.needs_replies or case.model == EXTRACTIVE_MODEL
-    library = _LIBRARIES.get(case.backend)
-    lowered = shrinker.settings.top_k != case.settings.top_k
-    return ShrunkCase(
-        conversation=last.conversation,
-        question=last.question,
-        backend=case.backend,
-        model=case.model,
-        settings=memory_settings(settings, _SETTINGS),
-        libraries={library: _version(library)} if library else {},
-        turns_before=shrinker.progress.first,
-        verdict=shrinker.failure.words,
-        detail=last.attribution.detail,
-        of_memory=not case.needs_replies,
-        hits=last.answer.asked.hits,
-        stored=last.stored,
-        reply=received.reply.text if received is not None and needs_reply else None,
-        notes=[f"top-k was lowered from {case.settings.top_k} to {shrinker.settings.top_k}"] if lowered else [],
-    )
-
-
-def _version(library: str) -> str:
-    try:
-        return version(library)
-    except PackageNotFoundError:
-        return "of an unknown version"
-
-
-def _text(suffix: str, found: ShrunkCase) -> str:
-    match suffix:
-        case ".json":
-            return as_test_conversation_text(found.conversation)
-        case ".md":
-            return issue_text(found)
-    return test_text(found)
 
 
 @contextmanager

@@ -85,6 +85,22 @@ class Case:
         return self.failure.label not in _OF_MEMORY
 
 
+def refuse_without_calls(case: Case, calls: int) -> None:
+    """Raise a :class:`UsageError` if the case needs calls of models that cost, and none are allowed."""
+    if calls:
+        return
+    if case.settings.extractor is not None:
+        raise UsageError(
+            f"{case.backend} writes with {case.settings.extractor}, which is called for every conversation that is"
+            " tried; allow so many calls with --calls N"
+        )
+    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
+        raise UsageError(
+            f"{case.question.id}: {case.failure.words}: each try needs a reply of {case.model}; allow so many calls"
+            " with --calls N"
+        )
+
+
 def case_in(
     recording: Recording, run: RunInfo, wanted: str, backend: str | None, given: Settings, consent: Consent
 ) -> Case:
@@ -210,6 +226,13 @@ class Progress:
     known: int = 0
     calls: int = 0
     cost_usd: float = 0.0
+
+    @property
+    def effort(self) -> str:
+        """Return in words what the search took."""
+        known = f", {self.known} known from before" if self.known else ""
+        calls = f"{self.calls} calls, ${self.cost_usd:.4f}" if self.calls else "no call"
+        return f"{self.tried} tries{known}, {calls}"
 
 
 class Shrinker:

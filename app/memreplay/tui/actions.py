@@ -255,6 +255,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
         ("what_if", "x", "what if", "Ask a wrong answer again under one change at a time."),
         ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        (
+            "shrink",
+            "S",
+            "",
+            "Find the smallest conversation that fails at the same stage, and save it for an issue.",
+        ),
         ("label_right", "y", "label", "Label this answer as right by hand; again removes the label."),
         ("label_wrong", "Y", "", "Label this answer as wrong by hand; again removes the label."),
         ("app.focus_next", "tab", "prompt", "Switch between explanation and prompt."),

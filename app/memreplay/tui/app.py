@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ from textual.actions import ActionParseResult
 from textual.dom import DOMNode
 
 from memreplay.conversations.catalog import Catalog, ListedConversation, listed
-from memreplay.errors import MemreplayError
+from memreplay.errors import MemreplayError, UsageError
 from memreplay.numbers import whole_share
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import (
@@ -25,6 +25,7 @@ from memreplay.tui.requests import (
     ForkWanted,
     MarkWanted,
     RunWanted,
+    ShrinkWanted,
     VisitWanted,
     WhatIfWanted,
 )
@@ -36,6 +37,7 @@ from memreplay.views.text import one_line
 
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
+    from memreplay.runtime.shrinking import Case, Tried
     from memreplay.trust import Consent
     from memreplay.tui.live import LiveRun
     from memreplay.tui.screens.replay import ReplayScreen
@@ -46,6 +48,7 @@ T = TypeVar("T")
 
 _SECONDS_PER_TURN = 0.8
 _SECONDS_OF_A_STEP = 3600.0
+_SECONDS_OF_A_RESULT = 20.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_WITHOUT_A_LIST = 0.4
 """What is read in this time is listed when it is complete."""
@@ -252,6 +255,67 @@ class MemreplayApp(TerminalApp):
                 return OneAnswer(settings, source.run_id or "live", path, timeline, answer)
 
             self.push_screen(WhatIfScreen(timeline, message.question, answer, opened))
+
+    @on(ShrinkWanted)
+    @work(group="shrinking", exclusive=True)
+    async def _shrink_wanted(self, message: ShrinkWanted) -> None:
+        """Shrink a wrong answer in a thread, and save a dataset, a text for an issue and a test."""
+        await loaded("memreplay.views.shrunk_case")
+        from memreplay.recording.reader import Recording
+        from memreplay.runtime.shrinking import Shrinker, case_in, refuse_without_calls
+        from memreplay.views.shrunk_case import shrunk_case, text_in
+
+        asked, given = message.answer.asked, self._launch.settings
+        open_ones = (replay.source for replay in self._open_replays())
+        source = message.source or next(open_ones, None)
+        if source is None or source.path is None:
+            self.notify("Shrinking needs a recording: leave the live run, and open its file.", markup=False)
+            return
+        path = source.path
+
+        def found(consent: Consent) -> Case:
+            with closing(Recording.open(path)) as recording:
+                return case_in(
+                    recording, recording.run(source.run_id), asked.question_id, asked.backend, given, consent
+                )
+
+        with self._notifying_errors():
+            case = await self._agreed(source, found)
+            refuse_without_calls(case, 0)
+            screen = OpeningScreen(case.question.id, lambda: shrinker.stop(), "shrinking")
+            shrinker = Shrinker(
+                case,
+                report=lambda now: self.call_from_thread(
+                    screen.say, f"{now.turns} of {now.first} turns left · {now.effort}"
+                ),
+            )
+
+            async def search() -> Tried:
+                try:
+                    await shrinker.run()
+                    return await shrinker.replayed()
+                finally:
+                    await shrinker.close()
+
+            self.push_screen(screen)
+            try:
+                last = await asyncio.to_thread(asyncio.run, search())
+                shrunk = shrunk_case(case, shrinker, last)
+                for suffix in (".json", ".md", ".py"):
+                    target = Path.cwd() / f"{message.name}{suffix}"
+                    target.write_text(text_in(suffix, shrunk), encoding="utf-8")
+            except OSError as error:
+                raise UsageError(f"{Path.cwd()}: cannot be written: {error.strerror}") from None
+            finally:
+                if self.screen is screen:
+                    self.pop_screen()
+            stopped = " Stopped: it may not be minimal." if shrinker.ended_early else ""
+            self.notify(
+                f"{shrinker.progress.first} turns → {shrinker.progress.turns} ({shrunk.verdict};"
+                f" {shrinker.progress.effort}).{stopped} Saved as {message.name}.json, .md and .py",
+                timeout=_SECONDS_OF_A_RESULT,
+                markup=False,
+            )
 
     @on(ForkWanted)
     @work(group="forking", exclusive=True)

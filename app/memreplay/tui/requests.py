@@ -109,6 +109,15 @@ class WhatIfWanted(Message):
 
 
 @dataclass
+class ShrinkWanted(Message):
+    """Find the smallest conversation on which the memory fails as in an answer, and save it under a name."""
+
+    answer: Answer
+    source: ReplaySource | None
+    name: str
+
+
+@dataclass
 class ForkWanted(Message):
     """Play a branch of a recorded conversation with edits that :class:`memreplay.runtime.branching.Edits` reads."""
 

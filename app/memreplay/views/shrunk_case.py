@@ -6,18 +6,23 @@ import json
 import platform
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from memory_backends.base import Hit, Snapshot
 from memreplay import __version__
-from memreplay.conversations.export import as_test_conversation
+from memreplay.conversations.export import as_test_conversation, as_test_conversation_text
 from memreplay.conversations.models import Conversation, Question
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
 from memreplay.printable import printable
+from memreplay.runtime.shrinking import Case, Shrinker, Tried
 from memreplay.views.table import plain
 from memreplay.views.text import one_line
 
+_SETTINGS = ("top_k", "context_tokens", "embedder", "reranker", "extractor", "ablate", "tier_share")
+_LIBRARIES = {"mem0": "mem0ai", "chroma": "chromadb", "graphiti": "graphiti-core", "langgraph": "langgraph"}
 _UNSET: tuple[object, ...] = (None, (), [], False)
 _MOST_STORED = 40
 _LONGEST_LINE = 400
@@ -46,9 +51,42 @@ class ShrunkCase:
     notes: Sequence[str] = ()
 
 
-def memory_settings(settings: Mapping[str, Any], chosen: Iterable[str]) -> dict[str, Any]:
-    """Return those of the chosen settings that are set."""
-    return {name: settings[name] for name in chosen if settings.get(name) not in _UNSET}
+def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
+    """Return the result of a search, as it was last played."""
+    settings, received = asdict(shrinker.settings), last.answer.received
+    needs_reply = case.needs_replies or case.model == EXTRACTIVE_MODEL
+    library = _LIBRARIES.get(case.backend)
+    lowered = shrinker.settings.top_k != case.settings.top_k
+    return ShrunkCase(
+        conversation=last.conversation,
+        question=last.question,
+        backend=case.backend,
+        model=case.model,
+        settings={name: settings[name] for name in _SETTINGS if settings.get(name) not in _UNSET},
+        libraries={library: _version(library)} if library else {},
+        turns_before=shrinker.progress.first,
+        verdict=shrinker.failure.words,
+        detail=last.attribution.detail,
+        of_memory=not case.needs_replies,
+        hits=last.answer.asked.hits,
+        stored=last.stored,
+        reply=received.reply.text if received is not None and needs_reply else None,
+        notes=[f"top-k was lowered from {case.settings.top_k} to {shrinker.settings.top_k}"] if lowered else [],
+    )
+
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
+def text_in(suffix: str, case: ShrunkCase) -> str:
+    """Return the case as a dataset (``.json``), a text for an issue (``.md``) or a test (``.py``)."""
+    if suffix == ".json":
+        return as_test_conversation_text(case.conversation)
+    return issue_text(case) if suffix == ".md" else test_text(case)
 
 
 def issue_text(case: ShrunkCase) -> str:

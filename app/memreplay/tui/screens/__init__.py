@@ -78,15 +78,17 @@ class PlaceScreen(Screen[ScreenResultType]):
         except ScreenStackError:
             return False
 
-    def action_export(self) -> None:
-        """Save the screen as SVG and report the path.
-
-        Characters of its name outside ``[A-Za-z0-9_-]`` become ``-``; a long name is cut.
-        """
+    @property
+    def file_name(self) -> str:
+        """Return the name of files about what is shown: each character outside ``[A-Za-z0-9_-]`` is a ``-``."""
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", self.picture_name).strip("-")
         if len(name) > _LONGEST_NAME:
             name = f"{name[:_LONGEST_NAME]}-{sha256(self.picture_name.encode()).hexdigest()[:8]}"
-        path = Path.cwd() / f"memreplay-{name}.svg"
+        return f"memreplay-{name}"
+
+    def action_export(self) -> None:
+        """Save the screen as SVG and report the path."""
+        path = Path.cwd() / f"{self.file_name}.svg"
         try:
             path.write_text(self.app.export_screenshot(), encoding="utf-8")
         except OSError as error:

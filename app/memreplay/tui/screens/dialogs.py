@@ -121,19 +121,25 @@ class TypingScreen(Dialog[str | None]):
 class OpeningScreen(Screen[None]):
     """What is shown while something opens. Keys that are typed meanwhile reach no other screen; escape gives up."""
 
-    def __init__(self, name: str, give_up: Callable[[], None]) -> None:
+    def __init__(self, name: str, give_up: Callable[[], None], doing: str = "opening") -> None:
         super().__init__()
-        self._name_of_it, self._give_up = name, give_up
+        self._words, self._give_up, self._doing = f"{name} …", give_up, doing
 
     def compose(self) -> ComposeResult:
         yield Bar(id="opening")
 
     def on_mount(self) -> None:
-        self.query_one("#opening", Bar).say(
-            Span(" opening ", "recorded"),
-            Span(f"  {one_line(self._name_of_it)} …", "strong"),
-            Span("  esc stops", "dim"),
-        )
+        self.say(self._words)
+
+    def say(self, words: str) -> None:
+        """Show how far it is."""
+        self._words = words
+        if self.is_mounted:
+            self.query_one("#opening", Bar).say(
+                Span(f" {self._doing} ", "recorded"),
+                Span(f"  {one_line(words)}", "strong"),
+                Span("  esc stops", "dim"),
+            )
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

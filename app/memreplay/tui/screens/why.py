@@ -32,6 +32,7 @@ from memreplay.tui.requests import (
     Hearing,
     OtherAnswer,
     Position,
+    ShrinkWanted,
     WhatIfWanted,
     WriterCalled,
 )
@@ -260,6 +261,14 @@ class WhyScreen(PlaceScreen[Destination | None]):
             self.notify(why_not, markup=False)
         else:
             self.post_message(WhatIfWanted(self._timeline, self._question, self.answer, self._source))
+
+    def action_shrink(self) -> None:
+        """Have the conversation of a wrong answer shrunk."""
+        scored = self.answer.scored
+        if scored is None or scored.score.outcome != "wrong":
+            self.notify("Only a wrong answer can be shrunk.", markup=False)
+        else:
+            self.post_message(ShrinkWanted(self.answer, self._source, self.file_name))
 
     def action_label_right(self) -> None:
         self._label("right")
