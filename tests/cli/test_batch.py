@@ -40,6 +40,7 @@ def test_a_run_is_recorded_scored_and_written(run_cli: RunCli, tmp_path: Path) -
         "run",
         "backends",
         "comparisons",
+        "prompt_comparisons",
         "option_style",
         "answer_key",
         "tests_written_usd",

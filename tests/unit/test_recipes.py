@@ -120,8 +120,8 @@ def add_backend(copy: Copy) -> None:
     )
     copy.replace(
         "memory_backends/registry.py",
-        '    "oracle": ',
-        '    "last_words": "memory_backends.last_words:LastWords",\n    "oracle": ',
+        '    "oracle": "memory_backends.',
+        '    "last_words": "memory_backends.last_words:LastWords",\n    "oracle": "memory_backends.',
     )
     copy.run("-m", "memreplay", "check-backend", "last_words")
 

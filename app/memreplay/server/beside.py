@@ -96,6 +96,7 @@ class MemoryBeside(MemoryBackend):
         finally:
             if self._thread.is_alive():
                 self._loop.call_soon_threadsafe(self._loop.stop)
+                await asyncio.to_thread(self._thread.join, _SECONDS_TO_RESPOND)
 
     @property
     def _opened(self) -> MemoryBackend:

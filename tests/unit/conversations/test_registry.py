@@ -56,7 +56,7 @@ def test_entries_say_what_a_dataset_is(shelf: Path) -> None:
     entries = {entry.id: entry for entry in shipped_datasets()}
     assert list(entries) == ["empty", "gardens", "harbour-07", "harbour-08"]
     assert entries["harbour-07"].format == "TestConversation"
-    assert entries["harbour-07"].description == "10 turns · 3 questions · en · correction"
+    assert entries["harbour-07"].description == "10 turns · 3 questions · en"
     assert entries["gardens"].format == "LoCoMo"
     assert entries["gardens"].description.startswith("LoCoMo, ")
     assert (entries["empty"].format, entries["empty"].description) == (None, "cannot be read: is empty")
