@@ -102,6 +102,7 @@ def _side_by_side(a: Results, b: Results, comparisons: Sequence[Comparison]) -> 
             "run": run.model_copy(update={"settings": _merged(a.run.settings, b.run.settings)}),
             "backends": {name: _as_measured(found, originals) for name, found in both.backends.items()},
             "comparisons": tuple(comparisons),
+            "prompt_comparisons": (),
             "option_style": {**a.option_style, **b.option_style},
             "fit": None,
         }
@@ -125,7 +126,7 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
 
 
 def _words(results: Results) -> list[str]:
-    return [f"{comparison.words}." for comparison in results.comparisons]
+    return [f"{comparison.words}." for comparison in (*results.prompt_comparisons, *results.comparisons)]
 
 
 def command_of(run: RunInfo) -> str:
