@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Comparison, Results
 from memreplay.scoring.run_comparison import RunComparison
 from memreplay.settings import AS_GIVEN, command_line, value_words
-from memreplay.views.remarks import remarks
+from memreplay.views.remarks import conclusions, remarks
 from memreplay.views.tables import legend_of, tables_of
 
 
@@ -65,6 +65,8 @@ def report_page(
         score_tables=tables_of(results),
         sentences=[each for each in remarks(results) if each not in _words(results)],
         words=_words(results),
+        conclusions=conclusions(results),
+        set_up=_set_up(results.run.settings),
         meanings=legend_of(results),
         commands=[command_of(source.run) for source in sources],
         settings=sorted(
@@ -123,6 +125,14 @@ def _merged(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     return {
         name: a.get(name) if a.get(name) == b.get(name) else f"A {a.get(name)} · B {b.get(name)}" for name in names
     }
+
+
+def _set_up(settings: Mapping[str, Any]) -> str:
+    """Return the reader, the number of hits and the budget, which every figure depends on."""
+    models, limit = settings.get("model"), settings.get("context_tokens")
+    read_by = ", ".join(map(str, models)) if isinstance(models, list | tuple) else value_words(models)
+    budget = f"{limit:,} tokens" if isinstance(limit, int) else str(limit or "the model's window")
+    return f"read by {read_by} · top {value_words(settings.get('top_k'))} · context {budget}"
 
 
 def _words(results: Results) -> list[str]:

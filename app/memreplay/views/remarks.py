@@ -99,14 +99,19 @@ def headline_remarks(results: Results) -> list[str]:
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
     sentences += list(_lost_sentences(results))
-    conclusions = [*_fit_sentences(results), *_reader_sentences(results), *_everyday_conclusions(results)]
-    sentences += conclusions[:_MOST_CONCLUSIONS]
+    sentences += conclusions(results)
     sentences += _error_sentences(results)
     sentences += _verdict_sentences(results)
     sentences += _writer_sentences(results)
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
     return sentences
+
+
+def conclusions(results: Results) -> list[str]:
+    """Return in at most three everyday sentences what a run says of its memories."""
+    found = [*_fit_sentences(results), *_reader_sentences(results), *_everyday_conclusions(results)]
+    return found[:_MOST_CONCLUSIONS]
 
 
 def _lost_sentences(results: Results) -> Iterator[str]:
