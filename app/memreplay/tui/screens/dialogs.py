@@ -134,8 +134,8 @@ class OpeningScreen(Screen[None]):
     def say(self, words: str) -> None:
         """Show how far it is."""
         self._words = words
-        if self.is_mounted:
-            self.query_one("#opening", Bar).say(
+        for bar in self.query("#opening").results(Bar):
+            bar.say(
                 Span(f" {self._doing} ", "recorded"),
                 Span(f"  {one_line(words)}", "strong"),
                 Span("  esc stops", "dim"),
