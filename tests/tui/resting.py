@@ -14,6 +14,8 @@ from typing import Any
 from textual.app import App
 from textual.pilot import Pilot
 
+from memreplay.tui.widgets.lines_view import LinesView
+
 LONGEST = 60.0
 """Seconds after which an app that never rests, or never gets somewhere, is given up."""
 
@@ -45,11 +47,17 @@ async def rest(app: App[Any]) -> None:
     raise AssertionError(f"the app did not come to rest in {LONGEST} s")
 
 
+def _shown(app: App[Any]) -> str:
+    """Return the screen on top and the beginnings of what is on it."""
+    views = app.screen.query(LinesView)
+    return f"{app.screen!r}: {' | '.join(view.text[:400] for view in views)}"
+
+
 async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:
     """Let the app run until a condition holds, and then until it rests."""
     given_up = monotonic() + LONGEST
     while not reached():
-        assert monotonic() < given_up, "the app never got there"
+        assert monotonic() < given_up, f"the app never got there; it shows {_shown(pilot.app)}"
         await rest(pilot.app)
         await asyncio.sleep(_PAUSE)
     await pilot.pause()

@@ -100,6 +100,8 @@ async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) 
         # While it plays, the cursor follows.
         await until(pilot, lambda: replay.cursor == 9 and replay.player is not None and not replay.player.busy)
         replay.move_to(8)
+        # A cursor that followed late would fork elsewhere.
+        await until(pilot, lambda: replay.cursor == 8 or replay.move_to(8) is not None)
         await fork_without(pilot, "shared_data/user.city")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         await until(pilot, lambda: "hybrid differs from turn 8" in " ".join(text_of(pilot, "#scores").split()))
