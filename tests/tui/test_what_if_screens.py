@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,6 +90,12 @@ async def test_a_fork_shows_which_answers_changed_and_from_when_memory_differs(l
     reader.close()
 
 
+def turns_on_disk(path: Path) -> int:
+    """Return how many turns of the first run of identity-02 are recorded."""
+    with closing(Recording.open(path)) as recording:
+        return recording.timeline(recording.runs()[0].id, "identity-02").played
+
+
 async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) -> None:
     path = tmp_path / "live.sqlite3"
     settings = Settings(backend=("hybrid",), ablate=("verbatim",))
@@ -99,6 +106,7 @@ async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) 
         await pilot.press("9", "space")
         # While it plays, the cursor follows.
         await until(pilot, lambda: replay.cursor == 9 and replay.player is not None and not replay.player.busy)
+        await until(pilot, lambda: turns_on_disk(path) >= 9)  # a fork compares what is recorded
         replay.move_to(8)
         # A cursor that followed late would fork elsewhere.
         await until(pilot, lambda: replay.cursor == 8 or replay.move_to(8) is not None)
