@@ -50,7 +50,8 @@ async def rest(app: App[Any]) -> None:
 def _shown(app: App[Any]) -> str:
     """Return the screen on top and the beginnings of what is on it."""
     views = app.screen.query(LinesView)
-    return f"{app.screen!r}: {' | '.join(view.text[:400] for view in views)}"
+    notes = [note.message for note in app._notifications]
+    return f"{app.screen!r}: {' | '.join(view.text[:400] for view in views)}; notifications: {notes}"
 
 
 async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:

@@ -223,7 +223,9 @@ class RunRecorder:
         try:
             self.flush()
             self._rows.end(status)
-            leave_wal(self._db)
+            # A branch beside its trunk leaves the mode to the trunk, whose connection would make it wait in vain.
+            if self._lock is not None:
+                leave_wal(self._db)
         finally:
             self._db.close()
             if self._lock is not None:

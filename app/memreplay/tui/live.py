@@ -80,6 +80,9 @@ class LiveRun:
                 # Embedded stores never yield to the event loop, which would freeze the screen.
                 await asyncio.sleep(0)
             self.target = session.position
+            if self.handle.recorder is not None and not self.over:
+                # What a run at rest shows can be read from its file.
+                self.handle.recorder.flush()
 
     async def ask(self) -> bool:
         """Ask every scheduled question that has no scored answer yet. False if :meth:`stop` interrupted it.
