@@ -61,7 +61,8 @@ def test_a_comparison_is_written_as_json_and_markdown(
     as_json, as_markdown = tmp_path / "c.json", tmp_path / "c.md"
     assert run_cli("compare", *runs, "--output", as_json, "--output", as_markdown).code == 0
     data = json.loads(as_json.read_text())
-    assert list(data) == ["schema_version", "comparisons", "changes", "alike", "unpaired", "remarks"]
+    keys = ("schema_version", "comparisons", "p_if_all_lost", "changes", "alike", "unpaired", "remarks")
+    assert tuple(data) == keys
     assert {(one["a"], one["b"]) for one in data["comparisons"]} == {
         ("A rag", "B rag"),
         ("A full_context", "B full_context"),

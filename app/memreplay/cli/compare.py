@@ -148,7 +148,8 @@ def _verdict(compared: RunComparison, level: float | None) -> list[str]:
 def _report_blind(compared: RunComparison, level: float) -> None:
     for each in blind_to_regressions(compared, level):
         print(
-            f"warning: {printable(each.a)} is right on {each.both_right + each.only_a} questions:"
+            f"warning: {printable(each.a)} is right on {each.both_right + each.only_a} questions"
+            f" of {each.conversations} conversations:"
             f" losing them all would not be significant at {level:g}, so this"
             f" check cannot fail for it; ask more questions",
             file=sys.stderr,

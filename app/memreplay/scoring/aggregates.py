@@ -14,6 +14,7 @@ from memreplay.scoring.agreement import agreements_of, disagreements_of, judging
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.comparisons import compare_pairs, contestants_of, pairs_within, prompts_within
 from memreplay.scoring.groups import (
+    InPrompt,
     Rows,
     breakdown_of,
     by_conversation,
@@ -22,6 +23,7 @@ from memreplay.scoring.groups import (
     groups_of,
     interval_over_questions,
     mean_of,
+    share_of_facts,
     shares_right,
     uncertain_of,
     without_adversarial,
@@ -132,7 +134,7 @@ def adjusted_of(rows: Rows) -> AdjustedResults | None:
     outcomes = [row.adjusted.outcome if row.adjusted is not None else row.outcome for row in rows]
     graded = sum(outcome not in (None, "error") for outcome in outcomes)
     correct = outcomes.count("correct")
-    in_prompt = [_evidence_in_prompt(row) for row in rows]
+    in_prompt = [row.model_copy(update={"evidence_in_prompt": _evidence_in_prompt(row)}) for row in rows]
     return AdjustedResults(
         corrected=len(corrected),
         changed=sum(row.adjusted is not None and row.adjusted.outcome != row.outcome for row in rows),
@@ -143,7 +145,7 @@ def adjusted_of(rows: Rows) -> AdjustedResults | None:
         ci95=interval_over_questions(
             [row if row.adjusted is None else _by_corrected_key(row, row.adjusted) for row in rows]
         ),
-        evidence_in_prompt=mean([float(present) for present in in_prompt if present is not None]),
+        evidence_in_prompt=share_of_facts(in_prompt, "evidence_in_prompt"),
     )
 
 
@@ -197,7 +199,6 @@ def headline_of(rows: Rows) -> Headline:
     table = _evidence_by_answer(rows)
     conversations = by_conversation(shares_right(rows))
     closed_book, blind, gain = _gain(rows)
-    in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
     return Headline(
         accuracy=everything.accuracy,
         accuracy_without_adversarial=group_of(without_adversarial(rows)).accuracy,
@@ -216,7 +217,7 @@ def headline_of(rows: Rows) -> Headline:
             ]
         ),
         grounded_accuracy=mean(_grounded(rows)),
-        evidence_in_prompt=mean(in_prompt),
+        evidence_in_prompt=share_of_facts(rows, "evidence_in_prompt"),
         evidence_by_answer=table,
         tokens_per_right=used / everything.correct if everything.correct and used is not None else None,
         cost_usd_per_right=cost / everything.correct if everything.correct and cost is not None else None,
@@ -299,7 +300,9 @@ def build_results(
             for name, its_rows in by_name.items()
         },
         comparisons=compare_pairs(pairs_within(by_name, run.settings)),
-        prompt_comparisons=compare_pairs(prompts_within(by_name)),
+        prompt_comparisons=tuple(
+            found for field in get_args(InPrompt) for found in compare_pairs(prompts_within(by_name, field))
+        ),
         option_style=dict(option_style or {}),
         answer_key=answer_key,
         tests_written_usd=tests_written_usd,

@@ -5,8 +5,8 @@ answer are compared. Questions of one conversation share its memory and are not 
 
 - With at least :data:`CONVERSATIONS_FOR_A_CLAIM` conversations, the p-value is that of the exact sign-flip test
   over conversations, and the interval is the wider one of those over questions and over conversations. Only the k
-  conversations in which the two differ decide: p is at least 2/2^k. Where that is not below the level, nothing can
-  be significant; the words say so, and ``significant`` is null.
+  conversations in which the two differ decide: p is at least 2/2^k, before it is adjusted. Where even that p,
+  adjusted, is not below the level, nothing can be significant; the words say so, and ``significant`` is null.
 - With fewer, the p-value is that of McNemar's exact test, which applies only to these conversations: nothing is
   claimed beyond them (``significant`` is null).
 
@@ -14,8 +14,9 @@ The pairs of memories of a run are one family: their p-values are adjusted with 
 that is printed beside one is at Bonferroni's level. Pairs with a control are no part of it: nobody chooses between
 a memory and none, and they would only weaken the tests that matter.
 
-What reaches the prompt is compared in the same way (``metric`` ``answer_in_prompt``), over facts: one that is asked
-in words and with options has the same hits twice, and counts once.
+What reaches the prompt is compared in the same way (``metric`` ``answer_in_prompt`` or ``evidence_in_prompt``, each
+a family of its own), over facts: one that is asked in words and with options has the same hits twice, and counts
+once.
 
 Where a limit that nobody set cut the prompts of the loser, the lead is no finding about the memories; the words
 then say so, and name no winner.
@@ -33,7 +34,7 @@ from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
 from memreplay.numbers import points
-from memreplay.scoring.groups import Graded, Key, facts_in_prompt, key_of, shares_right
+from memreplay.scoring.groups import Graded, InPrompt, Key, facts_in_prompt, key_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.results import Comparison, Metric
 from memreplay.scoring.statistics import (
@@ -172,16 +173,22 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     ]
 
 
-def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]]) -> list[Pair]:
-    """Return the pairs of memories of a run, by the facts whose answer their prompts held."""
+def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], field: InPrompt) -> list[Pair]:
+    """Return the pairs of memories of a run, by the facts that their prompts held.
+
+    Models that were given the same prompts are one pair.
+    """
     memories = [name for name, rows in contestants.items() if rows[0].backend not in CONTROLS]
-    held = {name: facts_in_prompt(contestants[name]) for name in memories}
+    held = {name: facts_in_prompt(contestants[name], field) for name in memories}
     first = {name: contestants[name][0] for name in memories}
-    return [
-        Pair(a, b, held[a], held[b], asked="fact", metric="answer_in_prompt")
-        for a, b in combinations(memories, 2)
-        if held[a] and held[b] and first[a].model == first[b].model
-    ]
+    pairs: list[Pair] = []
+    seen: list[tuple[str, str, Verdicts, Verdicts]] = []
+    for a, b in combinations(memories, 2):
+        prompts = first[a].backend, first[b].backend, held[a], held[b]
+        if held[a] and held[b] and first[a].model == first[b].model and prompts not in seen:
+            seen.append(prompts)
+            pairs.append(Pair(a, b, held[a], held[b], asked="fact", metric=field))
+    return pairs
 
 
 def cut_by_default(rows: Sequence[_Asked], settings: Mapping[str, Any]) -> frozenset[Key]:
@@ -195,13 +202,22 @@ def cut_by_default(rows: Sequence[_Asked], settings: Mapping[str, Any]) -> froze
 def compare_pairs(pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
     """Return the comparisons, in the order of the pairs; those without a control are adjusted for their number."""
     tables = [_table(pair) for pair in pairs]
-    in_family = [table.n > 0 and not pair.has_control for pair, table in zip(pairs, tables, strict=True)]
-    family = sum(in_family)
-    adjusted = iter(holm([_p_value(table) for table, belongs in zip(tables, in_family, strict=True) if belongs]))
-    return tuple(
-        _comparison(pair, table, next(adjusted) if belongs else None, family)
-        for pair, table, belongs in zip(pairs, tables, in_family, strict=True)
-    )
+    family = [place for place, pair in enumerate(pairs) if tables[place].n and not pair.has_control]
+    p_values = [_p_value(tables[place]) for place in family]
+    p_holm = dict(zip(family, holm(p_values), strict=True))
+    found = []
+    for place, (pair, table) in enumerate(zip(pairs, tables, strict=True)):
+        smallest = _smallest_p(table)
+        if smallest is not None and place in p_holm:
+            own = family.index(place)
+            smallest = holm([*p_values[:own], smallest, *p_values[own + 1 :]])[own]
+        found.append(_comparison(pair, table, p_holm.get(place), smallest, len(family)))
+    return tuple(found)
+
+
+def p_if_all_lost(pair: Pair) -> float:
+    """Return the p-value, not adjusted, if ``b`` had every question wrong that ``a`` has right."""
+    return _p_value(_table(replace(pair, verdicts_b=dict.fromkeys(pair.verdicts_b, False))))
 
 
 def _table(pair: Pair) -> _Table:
@@ -237,14 +253,16 @@ def _differing(table: _Table) -> int:
     return sum(difference != 0 for difference, _ in table.by_conversation)
 
 
-def _smallest_p(table: _Table) -> float:
-    """Return the smallest p-value that the sign-flip test gives for so many conversations that differ."""
-    return min(1.0, 2.0 ** (1 - _differing(table)))
+def _smallest_p(table: _Table) -> float | None:
+    """Return the smallest p-value that the sign-flip test gives for so many conversations that differ; None where
+    another test is used.
+    """
+    return min(1.0, 2.0 ** (1 - _differing(table))) if _is_enough_for_a_claim(table) else None
 
 
-def _can_decide(table: _Table, level: float = SIGNIFICANCE_LEVEL) -> bool:
+def _can_decide(smallest_p: float | None, level: float = SIGNIFICANCE_LEVEL) -> bool:
     """Return whether the test that is used could give a p-value below a level at all."""
-    return not _is_enough_for_a_claim(table) or _smallest_p(table) < level
+    return smallest_p is None or smallest_p < level
 
 
 def _p_sign_flip(table: _Table) -> float:
@@ -276,7 +294,7 @@ def _detectable(table: _Table, family: int) -> float | None:
     if over_questions and _is_enough_for_a_claim(table):
         effect = max(1.0, jackknife_variance(table.by_conversation) / over_questions)
     level = SIGNIFICANCE_LEVEL / family
-    if not _can_decide(table, level):
+    if not _can_decide(_smallest_p(table), level):
         return None
     return detectable_difference((table.only_a + table.only_b) / effect, table.n / effect, 1 - level)
 
@@ -287,11 +305,13 @@ def _is_decided_by_default_limit(table: _Table) -> bool:
     return lead != 0 and abs(lead) <= (table.only_a_cut if lead > 0 else table.only_b_cut)
 
 
-def _comparison(pair: Pair, table: _Table, p_holm: float | None, family: int) -> Comparison:
+def _comparison(
+    pair: Pair, table: _Table, p_holm: float | None, smallest_p: float | None, family: int
+) -> Comparison:
     is_limited = _is_decided_by_default_limit(table)
     p_value = _p_value(table) if table.n else None
     p_decisive = p_value if pair.has_control else p_holm
-    can_claim = _is_enough_for_a_claim(table) and _can_decide(table) and not is_limited and p_decisive is not None
+    can_claim = _is_enough_for_a_claim(table) and _can_decide(smallest_p) and not is_limited
     is_adjusted = p_holm is not None
     comparison = Comparison(
         a=pair.a,
@@ -317,7 +337,7 @@ def _comparison(pair: Pair, table: _Table, p_holm: float | None, family: int) ->
         detectable=_detectable(table, family if is_adjusted else 1),
         decided_by_default_limit=is_limited,
         conversations_differing=_differing(table),
-        smallest_p=_smallest_p(table) if table.n and _is_enough_for_a_claim(table) else None,
+        smallest_p=smallest_p,
     )
     return comparison.model_copy(update={"words": _words(pair, table, comparison)})
 
@@ -351,28 +371,42 @@ def _words_of_leader(
     if found.decided_by_default_limit:
         return f"{_default_limit(pair, table)}; {counts}"
     adjusted = " adjusted" if found.family > 1 else " not adjusted" if pair.has_control else ""
-    how_sure = f"p = {p:.2g}{adjusted}, {_how_sure(table, p)}"
-    if found.detectable is not None:
-        detectable = f"; detectable from {points(found.detectable)} on"
-    else:
-        detectable = "; too few questions to detect any difference" if _can_decide(table) else ""
+    how_sure = f"p = {p:.2g}{adjusted}, {_how_sure(found, p)}"
+    detectable = _what_could_be_detected(found, p)
     if table.only_a == table.only_b:
-        what = "the answer in equally many prompts" if pair.asked == "fact" else "equally many right"
+        what = {
+            "accuracy": "equally many right",
+            "answer_in_prompt": "the answer in equally many prompts",
+            "evidence_in_prompt": "all evidence in equally many prompts",
+        }[pair.metric]
         equal = f"{pair.a} and {pair.b} have {what} {_on(pair, table)}"
         return f"{equal}; {counts}; {how_sure}{detectable}{_unequal_prompts(pair)}"
     verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
-    by = " in answers that reach the prompt" if pair.asked == "fact" else ""
+    by = {
+        "accuracy": "",
+        "answer_in_prompt": " in answers that reach the prompt",
+        "evidence_in_prompt": " in evidence that reaches the prompt",
+    }[pair.metric]
     low, high = interval
     lead = (
         f"{pair.a} {verb} {pair.b}{by} {_on(pair, table)} by {points(difference)}"
         f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f})"
     )
-    return f"{lead}; {counts}; {how_sure}{_why_they_differ(table, p, low)}{detectable}{_unequal_prompts(pair)}"
+    return f"{lead}; {counts}; {how_sure}{_why_they_differ(found, p, low)}{detectable}{_unequal_prompts(pair)}"
 
 
-def _why_they_differ(table: _Table, p: float, low: float) -> str:
+def _what_could_be_detected(found: Comparison, p: float) -> str:
+    if found.detectable is not None:
+        about = "about " if found.test == "sign_flip_exact" else ""
+        return f"; detectable from {about}{points(found.detectable)} on"
+    # Too few conversations that differ are named before, and what was detected could be.
+    is_said = not _can_decide(found.smallest_p) or p < SIGNIFICANCE_LEVEL
+    return "" if is_said else "; too few questions to detect any difference"
+
+
+def _why_they_differ(found: Comparison, p: float, low: float) -> str:
     """Return why the interval of a lead and the test seem to contradict each other; empty if they do not."""
-    if not _can_decide(table) or (low > 0) == (p < SIGNIFICANCE_LEVEL):
+    if not _can_decide(found.smallest_p) or (low > 0) == (p < SIGNIFICANCE_LEVEL):
         return ""
     if low > 0:
         return " (the interval leaves out 0 and is approximate; the test is exact and decides)"
@@ -402,16 +436,17 @@ def _on(pair: Pair, table: _Table) -> str:
     return f"on this one {pair.asked}" if table.n == 1 else f"on these {table.n} {pair.asked}s"
 
 
-def _how_sure(table: _Table, p: float) -> str:
-    conversations = len(table.by_conversation)
-    if not _is_enough_for_a_claim(table):
+def _how_sure(found: Comparison, p: float) -> str:
+    conversations = found.conversations
+    if found.smallest_p is None:
         whose = "this one conversation" if conversations == 1 else f"these {conversations} conversations"
         return f"which says nothing beyond {whose}"
-    if not _can_decide(table):
-        differing = _differing(table)
+    if not _can_decide(found.smallest_p):
+        differing = found.conversations_differing
+        counted = f"only {differing}" if differing else "none"
         return (
-            f"which says nothing beyond these {conversations} conversations: only {differing} of them"
-            f" differ{'s' * (differing == 1)}, and then p is never below {_smallest_p(table):.2g}"
+            f"which says nothing beyond these {conversations} conversations: {counted} of them"
+            f" differ{'s' * (differing == 1)}, and then p is never below {found.smallest_p:.2g}"
         )
     verdict = "significant" if p < SIGNIFICANCE_LEVEL else "not significant"
     return f"{verdict} over {conversations} conversations"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
 from memreplay.conversations.models import Frozen, InfoLocation, Salience
 from memreplay.grading import Outcome
@@ -53,14 +53,27 @@ def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
     return {key: sum(right) / len(right) for key, right in repeats.items()}
 
 
-def facts_in_prompt(rows: Iterable[QuestionRow]) -> dict[Key, bool]:
-    """Return for each fact with evidence whether its answer was in every prompt; the question's text names it."""
+InPrompt = Literal["answer_in_prompt", "evidence_in_prompt"]
+"""What a prompt may hold of a question, by the field of a row."""
+
+
+def facts_in_prompt(rows: Iterable[QuestionRow], field: InPrompt) -> dict[Key, bool]:
+    """Return for each fact with evidence whether every prompt held it.
+
+    Questions of one conversation with the same text and evidence ask for one fact, in words and with options.
+    """
     held: dict[Key, bool] = {}
     for row in rows:
-        if row.answer_in_prompt is not None:
-            fact = (row.dataset, row.conversation, row.question)
-            held[fact] = held.get(fact, True) and row.answer_in_prompt
+        found = getattr(row, field)
+        if found is not None:
+            fact = (row.dataset, row.conversation, "\0".join((row.question, *row.evidence)))
+            held[fact] = held.get(fact, True) and found
     return held
+
+
+def share_of_facts(rows: Iterable[QuestionRow], field: InPrompt) -> float | None:
+    """Return the share of facts that every prompt held; None without facts."""
+    return mean([float(held) for held in facts_in_prompt(rows, field).values()])
 
 
 def by_conversation(shares: dict[Key, float]) -> list[tuple[float, int]]:

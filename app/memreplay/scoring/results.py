@@ -155,13 +155,14 @@ class Headline(Frozen):
     uncertain: UncertainGrades | None = None
 
 
-Metric = Literal["accuracy", "answer_in_prompt"]
+Metric = Literal["accuracy", "answer_in_prompt", "evidence_in_prompt"]
 
 
 class Comparison(Frozen):
     """Contestant ``a`` against ``b``. ``difference`` is a's accuracy minus b's; ``p_value`` is that of ``test``.
 
-    With the metric ``answer_in_prompt`` right means that the prompt held the answer, and facts are counted.
+    With the metric ``answer_in_prompt`` or ``evidence_in_prompt`` right means that the prompt held it, and facts
+    are counted.
 
     ``p_holm`` is adjusted for the ``family``, the pairs of the run without controls; ``ci95_adjusted`` is the
     interval at Bonferroni's level for the same family. Both hold for all pairs at once; Bonferroni's is the more
@@ -170,7 +171,7 @@ class Comparison(Frozen):
     ``detectable`` is the smallest difference that ``test`` finds with a power of 80 %, at Bonferroni's level for
     the family; with conversations enough for a claim, over the effective number of questions. It is null if no
     difference could be found. ``smallest_p`` is what the sign-flip test could give at least, with so many
-    conversations that differ; null where another test is used.
+    conversations that differ, and adjusted as ``p_holm`` is; null where another test is used.
 
     ``decided_by_default_limit``: the loser's prompts were cut by a window that was only assumed, on at least as
     many of the winner's questions as its lead. ``significant`` is null then, and if there are too few conversations

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.engine.answers import CUTOFFS
-from memreplay.scoring.groups import Key, Rows, facts_in_prompt, key_of, mean_of
+from memreplay.scoring.groups import Key, Rows, by_conversation, facts_in_prompt, mean_of, share_of_facts
 from memreplay.scoring.question_row import Interval, recall_field
-from memreplay.scoring.statistics import mean, wilson_interval
+from memreplay.scoring.statistics import clustered_interval, mean, wilson_interval
 
 
 class RetrievedAt(Frozen):
@@ -22,25 +24,33 @@ class RetrievalResults(Frozen):
 
     The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
     ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
-    over all hits. All of these are null for memories that rank nothing. ``answer_in_prompt`` also counts prompts
-    that hold the answer in other words than the evidence turns'; ``answer_in_prompt_ci95`` is Wilson's interval
-    over ``facts``, of which one that is asked twice counts once.
+    over all hits. All of these are null for memories that rank nothing.
+
+    ``evidence_in_prompt`` and ``answer_in_prompt``, which also counts prompts that hold the answer in other words
+    than the evidence turns', are shares of ``facts``, of which one that is asked twice counts once. Their intervals
+    are Wilson's, and the wider one that allows for correlation within a conversation (``…_clustered``).
     """
 
     questions: int
     recall_at: dict[str, float] | None
     mrr: float | None
+    facts: int
     evidence_in_prompt: float
+    evidence_in_prompt_ci95: Interval | None
+    evidence_in_prompt_ci95_clustered: Interval | None
     at_tokens: dict[str, RetrievedAt] | None
     tokens_per_hit: float | None
     turns_per_hit: float | None
     answer_in_prompt: float
-    facts: int
     answer_in_prompt_ci95: Interval | None
+    answer_in_prompt_ci95_clustered: Interval | None
 
 
 class Fit(Frozen):
-    """The number of ``questions`` with evidence, and of those whose answer was in every memory's prompt."""
+    """The number of questions with evidence, and of those whose answer was in every memory's prompt.
+
+    A question that is asked in words and with options counts once.
+    """
 
     questions: int
     in_every_prompt: int
@@ -51,25 +61,35 @@ def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | Non
 
     ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
     """
-    in_prompt = [float(row.evidence_in_prompt) for row in rows if row.evidence_in_prompt is not None]
-    if not in_prompt:
+    evidence, answer = facts_in_prompt(rows, "evidence_in_prompt"), facts_in_prompt(rows, "answer_in_prompt")
+    if not evidence:
         return None
     ranked = [row for row in rows if row.recall_at_10 is not None]
     recall_at = {str(min(k, top_k or k)): mean_of(ranked, recall_field(k)) for k in CUTOFFS}
     hits = [hit for row in ranked for hit in row.hits]
-    facts = facts_in_prompt(rows)
     return RetrievalResults(
-        questions=len(in_prompt),
+        questions=sum(row.evidence_in_prompt is not None for row in rows),
         recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
         mrr=mean_of(ranked, "reciprocal_rank"),
-        evidence_in_prompt=sum(in_prompt) / len(in_prompt),
+        facts=len(evidence),
+        evidence_in_prompt=share_of_facts(rows, "evidence_in_prompt") or 0.0,
+        evidence_in_prompt_ci95=_interval(evidence),
+        evidence_in_prompt_ci95_clustered=_clustered(evidence),
         at_tokens=_at_tokens(ranked),
         tokens_per_hit=mean([float(hit.tokens) for hit in hits]),
         turns_per_hit=mean([float(len(hit.turns)) for hit in hits]),
-        answer_in_prompt=mean_of(rows, "answer_in_prompt") or 0.0,
-        facts=len(facts),
-        answer_in_prompt_ci95=wilson_interval(sum(facts.values()), len(facts)),
+        answer_in_prompt=share_of_facts(rows, "answer_in_prompt") or 0.0,
+        answer_in_prompt_ci95=_interval(answer),
+        answer_in_prompt_ci95_clustered=_clustered(answer),
     )
+
+
+def _interval(facts: Mapping[Key, bool]) -> Interval | None:
+    return wilson_interval(sum(facts.values()), len(facts))
+
+
+def _clustered(facts: Mapping[Key, bool]) -> Interval | None:
+    return clustered_interval(by_conversation({fact: float(held) for fact, held in facts.items()}))
 
 
 def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
@@ -89,12 +109,8 @@ def fit_of(rows: Rows) -> Fit | None:
     """Return the number of questions whose answer was in every memory's prompt; None unless there are several
     memories.
     """
-    held: dict[Key, bool] = {}
-    memories = set()
-    for row in rows:
-        if row.backend not in CONTROLS and row.answer_in_prompt is not None:
-            memories.add(row.backend)
-            held[key_of(row)] = held.get(key_of(row), True) and row.answer_in_prompt
-    if len(memories) < 2:
+    remembered = [row for row in rows if row.backend not in CONTROLS and row.answer_in_prompt is not None]
+    if len({row.backend for row in remembered}) < 2:
         return None
+    held = facts_in_prompt(remembered, "answer_in_prompt")
     return Fit(questions=len(held), in_every_prompt=sum(held.values()))

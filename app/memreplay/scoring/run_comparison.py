@@ -17,11 +17,11 @@ from memreplay.scoring.comparisons import (
     compare_pairs,
     contestants_of,
     cut_by_default,
+    p_if_all_lost,
     verdicts_of,
 )
 from memreplay.scoring.groups import Key, key_of
 from memreplay.scoring.results import Comparison
-from memreplay.scoring.statistics import mcnemar_exact
 from memreplay.settings import CHANGE_NO_ANSWER
 
 Kind = Literal["lost", "gained", "error", "other_failure", "other_ground", "other_answer"]
@@ -91,10 +91,12 @@ class RunComparison(Frozen):
     """Two runs, paired by question. ``a`` is the first run in ``comparisons``, ``b`` the second.
 
     ``unpaired`` are contestants of either run without a partner in the other; ``alike`` counts the unchanged
-    answers. ``remarks`` are sentences on what the comparison cannot show.
+    answers. ``p_if_all_lost`` has for each comparison the p-value, not adjusted, if the second run had every
+    question wrong that the first has right. ``remarks`` are sentences on what the comparison cannot show.
     """
 
     comparisons: tuple[Comparison, ...]
+    p_if_all_lost: tuple[float, ...]
     changes: tuple[Change, ...]
     alike: int
     unpaired: tuple[str, ...]
@@ -149,6 +151,7 @@ def compare_runs(
         raise UsageError("the two runs have nothing in common: no backend of both was asked the same question")
     return RunComparison(
         comparisons=compare_pairs(pairs),
+        p_if_all_lost=tuple(map(p_if_all_lost, pairs)),
         changes=tuple(sorted(changes, key=lambda change: KINDS.index(change.kind))),
         alike=alike,
         unpaired=(
@@ -169,17 +172,13 @@ def regressions_in(compared: RunComparison, alpha: float) -> list[Comparison]:
 
 
 def blind_to_regressions(compared: RunComparison, alpha: float) -> list[Comparison]:
-    """Return the memories with so few right answers in the first run that losing all of them would not be
-    significant.
-
-    Only where the test is McNemar's: over conversations, what can be found depends on how they share the answers.
+    """Return the memories with so few right answers in the first run, or in so few of its conversations, that
+    losing all of them would not be significant.
     """
     return [
         found
-        for found in compared.comparisons
-        if found.p_holm is not None
-        and found.test == "mcnemar_exact"
-        and mcnemar_exact(found.both_right + found.only_a, 0) * found.family >= alpha
+        for found, p in zip(compared.comparisons, compared.p_if_all_lost, strict=True)
+        if found.p_holm is not None and p * found.family >= alpha
     ]
 
 

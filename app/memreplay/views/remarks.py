@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 from memory_backends.controls import CONTROLS, ORACLE, can_be_retried
 from memreplay.conversations.option_style import OptionStyle
@@ -15,7 +16,7 @@ from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.groups import key_of
-from memreplay.scoring.results import Comparison, Results
+from memreplay.scoring.results import BackendResults, Comparison, Results
 from memreplay.scoring.verdicts import WRONG
 from memreplay.scoring.writer import CAUSES
 from memreplay.text import shortened
@@ -32,9 +33,9 @@ def remarks(results: Results) -> list[str]:
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
+    sentences += _reader_sentences(results)
     sentences += _fit_sentences(results)
     sentences += _twin_sentences(results)
-    sentences += _reader_sentences(results)
     sentences += [f"{each.words}." for each in (*results.prompt_comparisons, *results.comparisons)]
     sentences += _comparison_sentences(results)
     sentences += _judge_sentences(results)
@@ -110,7 +111,7 @@ def headline_remarks(results: Results) -> list[str]:
 
 def conclusions(results: Results) -> list[str]:
     """Return in at most three everyday sentences what a run says of its memories."""
-    found = [*_fit_sentences(results), *_reader_sentences(results), *_everyday_conclusions(results)]
+    found = [*_reader_sentences(results), *_fit_sentences(results), *_everyday_conclusions(results)]
     return found[:_MOST_CONCLUSIONS]
 
 
@@ -129,40 +130,60 @@ _FLOOR = 0.6
 
 
 def _reader_sentences(results: Results) -> list[str]:
-    """Say so if the reader fails even with the evidence; then what reaches the prompt comes first."""
-    oracle = [backend for name, backend in results.backends.items() if name.partition("@")[0] == ORACLE]
-    if len(oracle) != 1 or oracle[0].accuracy is None or oracle[0].accuracy >= _FLOOR:
-        return []
+    """Say of each model that fails even with the evidence that what reaches the prompt comes first."""
+    return [
+        f"{_reader_of(results, oracle)} finds only {share(oracle.accuracy)} of the answers with the evidence in"
+        " front of it (oracle), so that accuracy says little of the memories."
+        f"{_held_in_prompts(results, oracle.model)}"
+        for oracle in results.backends.values()
+        if oracle.backend == ORACLE and oracle.accuracy is not None and oracle.accuracy < _FLOOR
+    ]
+
+
+def _reader_of(results: Results, of: BackendResults) -> str:
+    several = len({backend.model for backend in results.backends.values()}) > 1
+    return of.model if several else "The reader"
+
+
+def _held_in_prompts(results: Results, model: str) -> str:
     held = [
         f"{name} {share(backend.retrieval.answer_in_prompt)}"
         for name, backend in results.backends.items()
-        if backend.retrieval is not None and backend.backend not in CONTROLS
+        if backend.retrieval is not None and backend.backend not in CONTROLS and backend.model == model
     ]
-    ahead = f" Compare what reaches the prompt: {', '.join(held)} of the answers." if held else ""
-    return [
-        f"The reader finds only {share(oracle[0].accuracy)} of the answers with the evidence in front of it"
-        f" (oracle), so that accuracy says little of the memories.{ahead}"
-    ]
+    return f" Compare what reaches the prompt: {', '.join(held)} of the answers." if held else ""
 
 
 def _everyday_conclusions(results: Results) -> list[str]:
-    """Return which memory is better than which on these questions, and where that cannot be told.
+    """Return which memory is better than which on these questions, the widest lead first, and where that cannot be
+    told.
 
-    What reaches the prompt stands first where the reader fails even with the evidence.
+    Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead.
     """
-    compared = [results.prompt_comparisons if _reader_sentences(results) else (), results.comparisons]
-    clear = [
-        pair for pairs in compared for pair in sorted(filter(_is_clear, pairs), key=lambda each: each.p_holm or 0)
-    ]
-    if clear or not results.comparisons:
-        return [*map(_in_everyday_words, clear)]
-    widest = max(results.comparisons, key=lambda each: abs(each.only_a - each.only_b))
-    if widest.smallest_p is not None and widest.smallest_p >= _CLEAR and abs(widest.only_a - widest.only_b) > 0:
-        return [
+    right = _leads(results.comparisons)
+    if not _reader_sentences(results):
+        return right or [_undecided(results.comparisons)] if results.comparisons else []
+    prompts = [each for each in results.prompt_comparisons if each.metric == "answer_in_prompt"]
+    held = _leads(prompts) or ([_undecided(prompts)] if prompts and not _fit_sentences(results) else [])
+    return [lead for pair in zip_longest(held, right) for lead in pair if lead is not None]
+
+
+def _leads(compared: Iterable[Comparison]) -> list[str]:
+    widest_first = sorted(filter(_is_clear, compared), key=lambda each: -abs(each.difference or 0))
+    return [*map(_in_everyday_words, widest_first)]
+
+
+def _undecided(compared: Sequence[Comparison]) -> str:
+    """Return why none of these pairs has a clear lead."""
+    widest = max(compared, key=lambda each: abs(each.only_a - each.only_b))
+    is_prompt = widest.metric != "accuracy"
+    if widest.smallest_p is not None and widest.smallest_p >= _CLEAR and widest.only_a != widest.only_b:
+        return (
             f"{_counts(widest)}, but they differ in only {counted(widest.conversations_differing, 'conversation')}"
             f" of {widest.conversations}: too few to say whether that holds for others."
-        ]
-    return ["These questions are too few, or the memories too alike, to say which of them is better."]
+        )
+    asked, better = ("facts", "brings more into the prompt") if is_prompt else ("questions", "is better")
+    return f"These {asked} are too few, or the memories too alike, to say which of them {better}."
 
 
 _CLEAR = 0.05
@@ -191,22 +212,31 @@ def _counts(compared: Comparison) -> str:
     )
 
 
+_TESTS = {
+    "mcnemar_exact": "McNemar's test",
+    "sign_flip_exact": "(approximately) the sign-flip test over conversations",
+}
+
+
 def _comparison_sentences(results: Results) -> list[str]:
     """Return how the sentences on pairs are to be read."""
-    if not any(comparison.detectable is not None for comparison in results.comparisons):
+    compared = [*results.prompt_comparisons, *results.comparisons]
+    if not any(comparison.detectable is not None for comparison in compared):
         return []
-    family = max(comparison.family for comparison in results.comparisons)
+    family = max(comparison.family for comparison in compared)
     parts = []
     level = ".05"
     if family > 1:
         parts.append(f"adjusted for {family} pairs of memories, p by Holm and intervals by Bonferroni")
-        controls = any(comparison.family == 0 and comparison.n for comparison in results.comparisons)
+        controls = any(comparison.family == 0 and comparison.n for comparison in compared)
         level = f".05/{family}{' (.05 for a pair with a control)' if controls else ''}"
     if any(row.repeat for row in results.questions):
         parts.append("a question counts as right if more than half of its repeats are")
-    tests = {comparison.test for comparison in results.comparisons if comparison.n}
-    test = "the sign-flip test over conversations" if tests == {"sign_flip_exact"} else "McNemar's test"
-    parts.append(f"detectable is the smallest difference that {test} at {level} finds with a power of 80 %")
+    tests = {comparison.test for comparison in compared if comparison.detectable is not None}
+    names = [name for test, name in _TESTS.items() if test in tests]
+    parts.append(
+        f"detectable is the smallest difference that {' or '.join(names)} at {level} finds with a power of 80 %"
+    )
     return [f"comparisons: {'; '.join(parts)}."]
 
 

@@ -309,13 +309,25 @@ _SUPPORT: Final[_BackendColumns] = {
         lambda backend: share(backend.headline.evidence_in_prompt),
         "share of questions with evidence whose prompt held all of it verbatim",
     ),
+    "95 % evidence": (
+        _retrieval(lambda found: interval(found.evidence_in_prompt_ci95)),
+        "its interval; a fact that is asked in words and with options counts once",
+    ),
+    "95 % evidence, clustered": (
+        _retrieval(lambda found: interval(found.evidence_in_prompt_ci95_clustered)),
+        "the same, with facts clustered by conversation",
+    ),
     "answer in prompt": (
         _retrieval(lambda found: share(found.answer_in_prompt)),
         "the same, or the answer in other words than the evidence's",
     ),
-    "95 % over facts": (
+    "95 % answer": (
         _retrieval(lambda found: interval(found.answer_in_prompt_ci95)),
         "interval of the answer in the prompt; a fact that is asked in words and with options counts once",
+    ),
+    "95 % answer, clustered": (
+        _retrieval(lambda found: interval(found.answer_in_prompt_ci95_clustered)),
+        "the same, with facts clustered by conversation",
     ),
     "grounded": (
         lambda backend: share(backend.headline.grounded_accuracy),

@@ -83,17 +83,62 @@ def test_only_conversations_that_differ_can_decide() -> None:
     assert enough.detectable is not None
 
 
-@given(st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), min_size=1, max_size=60))
+def test_too_few_conversations_for_an_adjusted_p_are_too_few() -> None:
+    ties = [(conversation, True, True) for conversation in range(28)]
+    differ = [(28 + conversation, True, False) for conversation in range(6) for _ in range(9)]
+    alone, family = compare_pairs([pair(*ties, *differ)]), compare_pairs([pair(*ties, *differ)] * 3)
+    assert alone[0].significant and alone[0].smallest_p == 2 / 2**6
+    assert {(found.significant, found.smallest_p, found.detectable) for found in family} == {(None, 6 / 2**6, None)}
+    assert all("only 6 of them differ, and then p is never below 0.094" in found.words for found in family)
+    assert not any("too few questions" in found.words for found in family)
+
+
+def test_the_smallest_p_counts_what_the_other_pairs_leave_of_the_family() -> None:
+    ties = [(conversation, True, True) for conversation in range(28)]
+    strong = pair(*((conversation, True, False) for conversation in range(34)))
+    weak = pair(*ties, *((28 + conversation, True, False) for conversation in range(6)))
+    found = compare_pairs([strong, strong, weak])[-1]
+    assert (found.p_holm, found.smallest_p, found.significant) == (2 / 2**6, 2 / 2**6, True)
+    assert found.detectable is None and "detect" not in found.words
+
+
+def test_conversations_without_any_difference_decide_nothing() -> None:
+    found = compared(*[(conversation, True, True) for conversation in range(12)])
+    assert "none of them differ, and then p is never below 1" in found.words and found.significant is None
+
+
+CELLS = st.lists(st.tuples(st.integers(0, 12), st.booleans(), st.booleans()), min_size=1, max_size=60)
+
+
+@given(st.lists(CELLS, min_size=1, max_size=4))
 def test_an_interval_without_0_never_stands_beside_a_failed_test_without_the_reason(
-    cells: list[tuple[int, bool, bool]],
+    pairs: list[list[tuple[int, bool, bool]]],
 ) -> None:
-    found = compared(*cells)
-    assert found.p_value is not None and (found.smallest_p is None or found.p_value >= found.smallest_p - 1e-12)
-    interval = found.ci95_adjusted or found.ci95
-    if interval is not None and found.difference and (interval[0] > 0 or interval[1] < 0) and found.p_value >= 0.05:
-        assert "decides" in found.words or "never below" in found.words
-    if found.detectable is not None and found.smallest_p is not None:
-        assert found.smallest_p < 0.05
+    for found in compare_pairs([pair(*cells) for cells in pairs]):
+        p, interval = found.p_holm, found.ci95_adjusted
+        assert p is not None and interval is not None
+        assert found.smallest_p is None or p >= found.smallest_p - 1e-12
+        if found.difference and (interval[0] > 0 or interval[1] < 0) and p >= 0.05:
+            assert "decides" in found.words or "never below" in found.words
+        if found.detectable is not None and found.smallest_p is not None:
+            assert found.smallest_p < 0.05
+        if "significant over" in found.words:
+            assert found.significant == (" not significant" not in found.words)
+
+
+def test_equal_prompts_of_several_models_are_one_pair() -> None:
+    def rows(backend: str, model: str, held: bool) -> list[QuestionRow]:
+        changes = {"model": model, "answer_in_prompt": held}
+        return [row(choice(), RIGHT, backend=backend).model_copy(update=changes)]
+
+    contestants = {
+        f"{backend}@{model}": rows(backend, model, backend == "hybrid")
+        for model in ("one", "two")
+        for backend in ("hybrid", "rag")
+    }
+    assert [(each.a, each.b) for each in prompts_within(contestants, "answer_in_prompt")] == [
+        ("hybrid@one", "rag@one")
+    ]
 
 
 def test_a_fact_that_is_asked_twice_counts_once_in_what_reaches_the_prompt() -> None:
@@ -106,7 +151,7 @@ def test_a_fact_that_is_asked_twice_counts_once_in_what_reaches_the_prompt() -> 
         ]
         for name, held in (("hybrid", True), ("rag", False), ("oracle", True))
     }
-    (found,) = compare_pairs(prompts_within(rows))
+    (found,) = compare_pairs(prompts_within(rows, "answer_in_prompt"))
     assert (found.a, found.b, found.metric, found.n, found.only_a) == ("hybrid", "rag", "answer_in_prompt", 10, 10)
     assert found.words.startswith("hybrid beats rag in answers that reach the prompt on these 10 facts by 100")
 

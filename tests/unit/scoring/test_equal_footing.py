@@ -169,7 +169,7 @@ def test_it_is_counted_on_how_many_questions_every_memory_has_the_answer_in_the_
     ]
     fit = fit_of(rows)
     assert fit is not None and (fit.questions, fit.in_every_prompt) == (1, 1)
-    other = FOUND.model_copy(update={"id": "q2"})
+    other = FOUND.model_copy(update={"id": "q2", "text": "Which other fruit?"})
     fit = fit_of([*rows, row(other, RIGHT, whole), row(other, RIGHT, half, backend="hybrid")])
     assert fit is not None and (fit.questions, fit.in_every_prompt) == (2, 1)
     assert fit_of(rows[:1]) is None

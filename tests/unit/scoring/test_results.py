@@ -173,12 +173,13 @@ def test_a_kind_that_was_not_asked_is_null() -> None:
 
 def test_retrieval_is_averaged_over_questions_whose_evidence_supports_the_answer() -> None:
     found = choice(evidence=("t1",), evidence_role="supports")
+    second, third = (found.model_copy(update={"text": text}) for text in ("Which second?", "Which third?"))
     tempting = choice(evidence=("t1",), evidence_role="tempting", abstain=True)
     retrieval = (
         results_of(
             row(found, reply("3"), hit(1, "t1")),
-            row(found, reply("0"), hit(1, "t2"), hit(2, "t1", in_prompt=False)),
-            row(found, ERROR, hit(1, "t1")),
+            row(second, reply("0"), hit(1, "t2"), hit(2, "t1", in_prompt=False)),
+            row(third, ERROR, hit(1, "t1")),
             row(tempting, reply("8"), hit(1, "t9")),
             row(found, ERROR, memory_failed=True),
             row(choice(), reply("3"), hit(1, "t9")),
@@ -191,6 +192,7 @@ def test_retrieval_is_averaged_over_questions_whose_evidence_supports_the_answer
     assert retrieval.recall_at == {"1": pytest.approx(2 / 3), "5": 1.0, "10": 1.0}
     assert retrieval.mrr == pytest.approx((1 + 0.5 + 1) / 3)
     assert retrieval.evidence_in_prompt == pytest.approx(2 / 3)
+    assert retrieval.facts == 3 and retrieval.evidence_in_prompt_ci95 == wilson_interval(2, 3)
 
 
 @pytest.mark.parametrize("backend", ["full_context", "closed_book", "oracle"])
