@@ -20,7 +20,7 @@ from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs, ending_of
 from memreplay.cli.options import COMMAND_OPTIONS, JudgedBy
 from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
-from memreplay.numbers import points
+from memreplay.numbers import counted, points
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
@@ -149,7 +149,7 @@ def _report_blind(compared: RunComparison, level: float) -> None:
     for each in blind_to_regressions(compared, level):
         print(
             f"warning: {printable(each.a)} is right on {each.both_right + each.only_a} questions"
-            f" of {each.conversations} conversations:"
+            f" of {counted(each.conversations, 'conversation')}:"
             f" losing them all would not be significant at {level:g}, so this"
             f" check cannot fail for it; ask more questions",
             file=sys.stderr,

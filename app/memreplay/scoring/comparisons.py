@@ -1,14 +1,16 @@
 """Compare two contestants on the same questions.
 
 A question counts as correct if more than half of its graded repeats are. Only questions to which both have a graded
-answer are compared. Questions of one conversation share its memory and are not independent, so:
+answer are compared. Questions that ask for one fact, in words and with options, are alike, and questions of one
+conversation share its memory, so:
 
 - With at least :data:`CONVERSATIONS_FOR_A_CLAIM` conversations, the p-value is that of the exact sign-flip test
   over conversations, and the interval is the wider one of those over questions and over conversations. Only the k
   conversations in which the two differ decide: p is at least 2/2^k, before it is adjusted. Where even that p,
   adjusted, is not below the level, nothing can be significant; the words say so, and ``significant`` is null.
 - With fewer, the p-value is that of McNemar's exact test, which applies only to these conversations: nothing is
-  claimed beyond them (``significant`` is null).
+  claimed beyond them (``significant`` is null). Where a fact is asked twice it is that of the sign-flip test over
+  facts, which is McNemar's if none is; and the interval has the effective number of questions.
 
 The pairs of memories of a run are one family: their p-values are adjusted with Holm's procedure, and the interval
 that is printed beside one is at Bonferroni's level. Pairs with a control are no part of it: nobody chooses between
@@ -26,7 +28,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -34,9 +36,9 @@ from memory_backends.controls import CONTROLS
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import UNKNOWN_WINDOW_BUDGET, context_window
 from memreplay.numbers import points
-from memreplay.scoring.groups import Graded, InPrompt, Key, facts_in_prompt, key_of, shares_right
+from memreplay.scoring.groups import Graded, InPrompt, Key, facts_in_prompt, facts_of, key_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.results import Comparison, Metric
+from memreplay.scoring.results import Comparison, Metric, PairedTest
 from memreplay.scoring.statistics import (
     clustered_difference_interval,
     detectable_difference,
@@ -78,6 +80,7 @@ class Pair:
 
     ``has_control``: one of them is no memory. ``cut_a`` and ``cut_b`` are the questions whose prompts were cut by a
     limit that was only assumed. ``tokens_a`` and ``tokens_b`` are the mean tokens of a prompt, None if unknown.
+    ``facts`` has what each question asks for; those that it lacks are facts of their own.
     """
 
     a: str
@@ -91,6 +94,7 @@ class Pair:
     tokens_b: float | None = None
     asked: Literal["question", "test", "fact"] = "question"
     metric: Metric = "accuracy"
+    facts: Mapping[Key, Key] = field(default_factory=dict)
 
     def swapped(self) -> Pair:
         """Return the same pair, seen from ``b``."""
@@ -109,7 +113,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class _Table:
-    """The questions that both answered, by outcome and by conversation.
+    """The questions that both answered, by outcome, by conversation and by fact: the difference in right answers,
+    and their number.
 
     Of those in ``only_a``, ``only_a_cut`` are questions on which the prompt of ``b`` was cut; ``only_b_cut``
     likewise.
@@ -120,12 +125,18 @@ class _Table:
     only_b: int
     both_wrong: int
     by_conversation: tuple[tuple[int, int], ...]
+    by_fact: tuple[tuple[int, int], ...]
     only_a_cut: int
     only_b_cut: int
 
     @property
     def n(self) -> int:
         return self.both_right + self.only_a + self.only_b + self.both_wrong
+
+    @property
+    def asks_twice(self) -> bool:
+        """Return whether any fact is asked more than once."""
+        return len(self.by_fact) < self.n
 
 
 def contestants_of(rows: Iterable[R]) -> dict[str, list[R]]:
@@ -167,19 +178,20 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
             tokens_a=tokens[a],
             tokens_b=tokens[b],
             asked="test" if all(row.kind == "test" for row in contestants[a]) else "question",
+            facts=facts_of(contestants[a]),
         )
         for a, b in combinations(contestants, 2)
         if first[a].model == first[b].model or first[a].backend == first[b].backend
     ]
 
 
-def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], field: InPrompt) -> list[Pair]:
+def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], metric: InPrompt) -> list[Pair]:
     """Return the pairs of memories of a run, by the facts that their prompts held.
 
     Models that were given the same prompts are one pair.
     """
     memories = [name for name, rows in contestants.items() if rows[0].backend not in CONTROLS]
-    held = {name: facts_in_prompt(contestants[name], field) for name in memories}
+    held = {name: facts_in_prompt(contestants[name], metric) for name in memories}
     first = {name: contestants[name][0] for name in memories}
     pairs: list[Pair] = []
     seen: list[tuple[str, str, Verdicts, Verdicts]] = []
@@ -187,7 +199,7 @@ def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], field: InPr
         prompts = first[a].backend, first[b].backend, held[a], held[b]
         if held[a] and held[b] and first[a].model == first[b].model and prompts not in seen:
             seen.append(prompts)
-            pairs.append(Pair(a, b, held[a], held[b], asked="fact", metric=field))
+            pairs.append(Pair(a, b, held[a], held[b], asked="fact", metric=metric))
     return pairs
 
 
@@ -222,15 +234,15 @@ def p_if_all_lost(pair: Pair) -> float:
 
 def _table(pair: Pair) -> _Table:
     cells = {(True, True): 0, (True, False): 0, (False, True): 0, (False, False): 0}
-    differences: dict[tuple[str, str], int] = defaultdict(int)
-    sizes: dict[tuple[str, str], int] = defaultdict(int)
+    conversations: dict[tuple[str, str], list[int]] = defaultdict(list)
+    facts: dict[Key, list[int]] = defaultdict(list)
     only_a_cut = only_b_cut = 0
     for key, right_a in pair.verdicts_a.items():
         right_b = pair.verdicts_b.get(key)
         if right_b is not None:
             cells[right_a, right_b] += 1
-            differences[key[:2]] += right_a - right_b
-            sizes[key[:2]] += 1
+            conversations[key[:2]].append(right_a - right_b)
+            facts[pair.facts.get(key, key)].append(right_a - right_b)
             only_a_cut += right_a and not right_b and key in pair.cut_b
             only_b_cut += right_b and not right_a and key in pair.cut_a
     return _Table(
@@ -238,7 +250,8 @@ def _table(pair: Pair) -> _Table:
         only_a=cells[True, False],
         only_b=cells[False, True],
         both_wrong=cells[False, False],
-        by_conversation=tuple((differences[conversation], size) for conversation, size in sizes.items()),
+        by_conversation=tuple((sum(found), len(found)) for found in conversations.values()),
+        by_fact=tuple((sum(found), len(found)) for found in facts.values()),
         only_a_cut=only_a_cut,
         only_b_cut=only_b_cut,
     )
@@ -269,12 +282,36 @@ def _p_sign_flip(table: _Table) -> float:
     return sign_flip_exact([difference for difference, _ in table.by_conversation])
 
 
+def _test(table: _Table) -> PairedTest:
+    if _is_enough_for_a_claim(table):
+        return "sign_flip_exact"
+    return "sign_flip_facts" if table.asks_twice else "mcnemar_exact"
+
+
 def _p_value(table: _Table) -> float:
-    return _p_sign_flip(table) if _is_enough_for_a_claim(table) else mcnemar_exact(table.only_a, table.only_b)
+    test = _test(table)
+    if test == "mcnemar_exact":
+        return mcnemar_exact(table.only_a, table.only_b)
+    if test == "sign_flip_exact":
+        return _p_sign_flip(table)
+    return sign_flip_exact([difference for difference, _ in table.by_fact])
+
+
+def _design_effect(table: _Table) -> float:
+    """Return how many questions are worth one, as those that ask for one fact are alike; 1 if none do."""
+    if not table.asks_twice:
+        return 1.0
+    independent = paired_variance(table.only_a, table.only_b, table.n)
+    if not independent or len(table.by_fact) < 2:
+        return table.n / len(table.by_fact)
+    return max(1.0, jackknife_variance(table.by_fact) / independent)
 
 
 def _interval(table: _Table, confidence: float = 0.95) -> Interval | None:
-    over_questions = paired_interval(table.only_a, table.only_b, table.n, confidence)
+    if not table.n:
+        return None
+    effect = _design_effect(table)
+    over_questions = paired_interval(table.only_a / effect, table.only_b / effect, table.n / effect, confidence)
     over_conversations = (
         clustered_difference_interval(table.by_conversation, confidence) if _is_enough_for_a_claim(table) else None
     )
@@ -287,12 +324,14 @@ def _detectable(table: _Table, family: int) -> float | None:
     """Return the smallest difference that the test of this comparison could have detected, at the level of each of
     ``family`` pairs; None if it could have detected none.
 
-    Questions of one conversation are alike: where the test is over conversations, their effective number counts.
+    Questions of one fact and of one conversation are alike: their effective number counts.
     """
-    effect = 1.0
+    if not table.n:
+        return None
+    effect = _design_effect(table)
     over_questions = paired_variance(table.only_a, table.only_b, table.n) if table.n else 0.0
     if over_questions and _is_enough_for_a_claim(table):
-        effect = max(1.0, jackknife_variance(table.by_conversation) / over_questions)
+        effect = max(effect, jackknife_variance(table.by_conversation) / over_questions)
     level = SIGNIFICANCE_LEVEL / family
     if not _can_decide(_smallest_p(table), level):
         return None
@@ -325,7 +364,7 @@ def _comparison(
         difference=(table.only_a - table.only_b) / table.n if table.n else None,
         ci95=_interval(table),
         p_value=p_value,
-        test="sign_flip_exact" if _is_enough_for_a_claim(table) else "mcnemar_exact",
+        test=_test(table),
         p_holm=p_holm,
         p_mcnemar=mcnemar_exact(table.only_a, table.only_b) if table.n else None,
         p_sign_flip=_p_sign_flip(table) if table.n else None,

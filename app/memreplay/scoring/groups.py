@@ -10,7 +10,7 @@ from memreplay.conversations.models import Frozen, InfoLocation, Salience
 from memreplay.grading import Outcome
 from memreplay.scoring import BREAKDOWNS, By, without
 from memreplay.scoring.question_row import Interval, QuestionRow
-from memreplay.scoring.statistics import mean, wilson_interval
+from memreplay.scoring.statistics import clustered_interval, mean, wilson_interval
 
 Key = tuple[str, str, str]
 """Dataset, conversation and question id."""
@@ -35,11 +35,38 @@ class Graded(Protocol):
     def question_id(self) -> str: ...
 
     @property
+    def kind(self) -> str: ...
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def evidence(self) -> tuple[str, ...]: ...
+
+    @property
     def outcome(self) -> Outcome: ...
 
 
 def key_of(row: Graded) -> Key:
     return row.dataset, row.conversation, row.question_id
+
+
+def facts_of(rows: Iterable[Graded]) -> dict[Key, Key]:
+    """Return the fact that each question asks for.
+
+    Questions of a conversation with the same text and evidence ask for one fact if one is in words and the other
+    has options.
+    """
+    facts: dict[Key, Key] = {}
+    asked: Counter[tuple[str, ...]] = Counter()
+    for row in rows:
+        question = key_of(row)
+        if question not in facts:
+            fact = *question[:2], "\0".join((row.question, *row.evidence))
+            before = asked[row.kind, *fact]
+            asked[row.kind, *fact] += 1
+            facts[question] = (*fact[:2], f"{before}\0{fact[2]}")
+    return facts
 
 
 def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
@@ -58,15 +85,14 @@ InPrompt = Literal["answer_in_prompt", "evidence_in_prompt"]
 
 
 def facts_in_prompt(rows: Iterable[QuestionRow], field: InPrompt) -> dict[Key, bool]:
-    """Return for each fact with evidence whether every prompt held it.
-
-    Questions of one conversation with the same text and evidence ask for one fact, in words and with options.
-    """
+    """Return for each fact with evidence whether every prompt held it."""
+    rows = list(rows)
+    facts = facts_of(rows)
     held: dict[Key, bool] = {}
     for row in rows:
         found = getattr(row, field)
         if found is not None:
-            fact = (row.dataset, row.conversation, "\0".join((row.question, *row.evidence)))
+            fact = facts[key_of(row)]
             held[fact] = held.get(fact, True) and found
     return held
 
@@ -92,7 +118,8 @@ Name = TypeVar("Name", bound=str | None)
 class Group(Frozen):
     """A group of questions. ``accuracy`` is correct / graded.
 
-    ``ci95`` is the Wilson interval over questions: repeats are collapsed to the mean of their question.
+    ``ci95`` is the Wilson interval over questions: repeats are collapsed to the mean of their question. Where
+    questions ask for one fact in words and with options, it is over facts, as :func:`clustered_interval` has it.
     """
 
     total: int
@@ -136,8 +163,14 @@ def uncertain_of(graded: Iterable[tuple[Outcome, bool]]) -> UncertainGrades | No
 
 
 def interval_over_questions(rows: Rows) -> Interval | None:
-    shares = shares_right(rows)
-    return wilson_interval(sum(shares.values()), len(shares))
+    shares, facts = shares_right(rows), facts_of(rows)
+    its_shares: dict[Key, list[float]] = defaultdict(list)
+    for question, share in shares.items():
+        its_shares[facts[question]].append(share)
+    right = sum(shares.values())
+    if 1 < len(its_shares) < len(shares):
+        return clustered_interval([(sum(found), len(found)) for found in its_shares.values()])
+    return wilson_interval(right / len(shares) * len(its_shares), len(its_shares)) if shares else None
 
 
 def without_adversarial(rows: Rows) -> list[QuestionRow]:

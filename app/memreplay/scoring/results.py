@@ -157,6 +157,9 @@ class Headline(Frozen):
 
 Metric = Literal["accuracy", "answer_in_prompt", "evidence_in_prompt"]
 
+PairedTest = Literal["mcnemar_exact", "sign_flip_facts", "sign_flip_exact"]
+"""McNemar's; the sign-flip test over facts, where any is asked twice; that over conversations, if they are many."""
+
 
 class Comparison(Frozen):
     """Contestant ``a`` against ``b``. ``difference`` is a's accuracy minus b's; ``p_value`` is that of ``test``.
@@ -189,7 +192,7 @@ class Comparison(Frozen):
     difference: float | None
     ci95: Interval | None
     p_value: float | None
-    test: Literal["mcnemar_exact", "sign_flip_exact"]
+    test: PairedTest
     p_holm: float | None
     p_mcnemar: float | None
     p_sign_flip: float | None

@@ -20,7 +20,7 @@ from memreplay.scoring.comparisons import (
     p_if_all_lost,
     verdicts_of,
 )
-from memreplay.scoring.groups import Key, key_of
+from memreplay.scoring.groups import Key, facts_of, key_of
 from memreplay.scoring.results import Comparison
 from memreplay.settings import CHANGE_NO_ANSWER
 
@@ -50,7 +50,9 @@ class AnswerRow(BaseModel):
     backend: str
     model: str
     repeat: int
+    kind: str = ""
     question: str
+    evidence: tuple[str, ...] = ()
     expected: str
     predicted: str | None
     outcome: Outcome
@@ -137,6 +139,7 @@ def compare_runs(
             f"B {name_b}",
             *verdicts,
             has_control=has_control,
+            facts=facts_of(a[name_a]),
             cut_a=frozenset() if settings_a is None else cut_by_default(a[name_a], settings_a),
             cut_b=frozenset() if settings_b is None else cut_by_default(b[name_b], settings_b),
         )

@@ -169,11 +169,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def paired_interval(b: int, c: int, n: int, confidence: float = 0.95) -> tuple[float, float] | None:
+def paired_interval(b: float, c: float, n: float, confidence: float = 0.95) -> tuple[float, float] | None:
     """Return the interval of the difference of two rates over ``n`` questions; None if ``n`` is 0.
 
     Agresti, A. and Min, Y. (2005), "Simple improved confidence intervals for comparing matched proportions",
     Statistics in Medicine 24, 729–740: Wald's interval after half a question is added to each cell of the table.
+    For dependent questions pass their effective numbers.
     """
     if n == 0:
         return None

@@ -15,7 +15,7 @@ from memreplay.scoring.agreement import RATERS, Disagreement
 from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.counterfactuals import Ceiling
-from memreplay.scoring.groups import key_of
+from memreplay.scoring.groups import facts_of, key_of
 from memreplay.scoring.results import BackendResults, Comparison, Results
 from memreplay.scoring.verdicts import WRONG
 from memreplay.scoring.writer import CAUSES
@@ -214,6 +214,7 @@ def _counts(compared: Comparison) -> str:
 
 _TESTS = {
     "mcnemar_exact": "McNemar's test",
+    "sign_flip_facts": "(approximately) the sign-flip test over facts",
     "sign_flip_exact": "(approximately) the sign-flip test over conversations",
 }
 
@@ -274,17 +275,14 @@ def _fit_sentences(results: Results) -> list[str]:
 
 
 def _twin_sentences(results: Results) -> list[str]:
-    """Say so if questions are asked twice, in words and with options: then intervals are too narrow."""
-    kinds: dict[tuple[str, str, str], set[str]] = {}
-    for row in results.questions:
-        kinds.setdefault((row.dataset, row.conversation, row.question), set()).add(row.kind)
-    twins = sum(len(asked) > 1 for asked in kinds.values())
+    """Say so if facts are asked twice, in words and with options."""
+    asked = Counter(facts_of(results.questions).values())
+    twins = sum(number > 1 for number in asked.values())
     if not twins:
         return []
     return [
-        f"asked twice: {twins} questions are asked in words and with options. The two answers are alike, but p,"
-        " intervals over questions and the detectable difference take them as independent, and are too small;"
-        " intervals over conversations are not."
+        f"asked twice: {twins} of {counted(len(asked), 'fact')}, in words and with options. Accuracy counts both"
+        " answers; intervals, p and the detectable difference take them as one."
     ]
 
 

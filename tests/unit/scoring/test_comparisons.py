@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, prompts_within, verdicts_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Comparison
-from memreplay.scoring.statistics import detectable_difference
+from memreplay.scoring.statistics import detectable_difference, paired_interval
 from tests.unit.scoring.samples import choice, reply, row
 
 RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out")
@@ -141,19 +141,48 @@ def test_equal_prompts_of_several_models_are_one_pair() -> None:
     ]
 
 
+def twins(backend: str, *, right: bool = True, held: bool = True, facts: int = 10) -> list[QuestionRow]:
+    """Facts of one conversation, each asked in words and with options."""
+    return [
+        row(choice(), RIGHT if right else WRONG, backend=backend).model_copy(
+            update={
+                "question": f"Which {place // 2}?",
+                "question_id": str(place),
+                "kind": ("recall", "choice")[place % 2],
+                "answer_in_prompt": held,
+            }
+        )
+        for place in range(2 * facts)
+    ]
+
+
 def test_a_fact_that_is_asked_twice_counts_once_in_what_reaches_the_prompt() -> None:
-    rows = {
-        name: [
-            row(choice(), RIGHT, backend=name).model_copy(
-                update={"question": f"Which {place // 2}?", "question_id": str(place), "answer_in_prompt": held}
-            )
-            for place in range(20)
-        ]
-        for name, held in (("hybrid", True), ("rag", False), ("oracle", True))
-    }
+    rows = {"hybrid": twins("hybrid"), "rag": twins("rag", held=False), "oracle": twins("oracle")}
     (found,) = compare_pairs(prompts_within(rows, "answer_in_prompt"))
     assert (found.a, found.b, found.metric, found.n, found.only_a) == ("hybrid", "rag", "answer_in_prompt", 10, 10)
     assert found.words.startswith("hybrid beats rag in answers that reach the prompt on these 10 facts by 100")
+
+
+def test_facts_that_are_asked_twice_make_no_difference_more_certain() -> None:
+    def of(facts: int) -> Comparison:
+        rows = {"hybrid": twins("hybrid", facts=facts), "rag": twins("rag", right=False, facts=facts)}
+        (found,) = compare_pairs(pairs_within(rows, {}))
+        return found
+
+    five = of(5)
+    assert (five.n, five.test, five.p_value) == (10, "sign_flip_facts", pytest.approx(2 / 2**5))
+    assert five.p_mcnemar == pytest.approx(2 / 2**10)
+    assert five.ci95 == paired_interval(5, 0, 5)
+    assert five.detectable == detectable_difference(5, 5)
+
+
+def test_questions_of_one_kind_are_facts_of_their_own_even_if_they_are_worded_alike() -> None:
+    rows = {
+        name: [each for each in twins(name, right=name == "hybrid") if each.kind == "recall"]
+        for name in ("hybrid", "rag")
+    }
+    alike = {name: [each.model_copy(update={"question": "Which?"}) for each in its] for name, its in rows.items()}
+    assert compare_pairs(pairs_within(alike, {})) == compare_pairs(pairs_within(rows, {}))
 
 
 def test_the_sentence_names_the_better_backend_first() -> None:

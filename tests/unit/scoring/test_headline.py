@@ -23,7 +23,7 @@ def asked(answer: Any, *, in_prompt: bool = True, **changes: Any) -> QuestionRow
 def test_evidence_in_the_prompt_is_crossed_with_right_answers() -> None:
     grounded = asked(RIGHT, failure="grounded")
     rows = [grounded, grounded, asked(WRONG), asked(RIGHT, in_prompt=False, failure="lucky"), asked(ERROR)]
-    rows = [row.model_copy(update={"question": f"Which {place}?"}) for place, row in enumerate(rows)]
+    rows = [row.model_copy(update={"question_id": str(place)}) for place, row in enumerate(rows)]
     headline = headline_of([*rows, row(choice(), RIGHT)])
     table = headline.evidence_by_answer
     assert table is not None

@@ -284,7 +284,7 @@ def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None
 def test_a_question_asked_in_words_and_with_options_is_said_to_be_no_new_evidence() -> None:
     rows = [row(recall(text="Which fruit?"), reply("No idea")), row(choice(id="q-mc"), reply("3"))]
     (sentence,) = remarks(results_of(*rows))
-    assert sentence.startswith("asked twice: 1 questions are asked in words and with options")
+    assert sentence.startswith("asked twice: 1 of 1 fact, in words and with options")
 
 
 def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was_used() -> None:
