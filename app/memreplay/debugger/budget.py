@@ -1,4 +1,4 @@
-"""How much reaches the prompt at which budget: the share of questions whose answer is in it, by memory.
+"""How much reaches the prompt at which budget: the share of facts whose answer is in it, by memory.
 
 It is computed from recorded rankings, cut again at each budget with the hits of the run. No memory and no model is
 asked.
@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from memory_backends.controls import CONTROLS
-from memreplay.conversations.models import Frozen, Question
+from memreplay.conversations.models import Conversation, Frozen, Question
 from memreplay.debugger.recut import Limits, Ranking
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading.failures import GradingError
@@ -21,6 +21,7 @@ from memreplay.llm import AGENT_MODEL
 from memreplay.llm.tokens import token_counter
 from memreplay.numbers import whole_share
 from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.groups import AskedOf, Key, facts_among
 from memreplay.scoring.statistics import wilson_interval
 from memreplay.timeline.timeline import Answer, Timeline
 
@@ -42,9 +43,10 @@ class MemoryCurve(Frozen):
     """The curve of one memory. Shares and intervals (95 %, Wilson) have one entry a budget.
 
     They are null where nothing can be known: the memory ranked nothing that was recorded, or no question names its
-    evidence. ``n`` counts the questions. ``estimated``: it composes its prompt anew for each budget, so that only a
-    fork says exactly what it would do. ``as_recorded`` is the share at the limits of the run, and ``accuracy`` the
-    share of the same questions that were answered right there; null where none was graded.
+    evidence. ``n`` counts the facts: a question in words and with options is one. ``estimated``: it composes its
+    prompt anew for each budget, so that only a fork says exactly what it would do. ``as_recorded`` is the share at
+    the limits of the run, and ``accuracy`` the share of the same questions that were answered right there; null
+    where none was graded.
     """
 
     answer_in_prompt: tuple[float | None, ...]
@@ -129,30 +131,42 @@ class _Held:
     is_in: Callable[[QuestionAsked], bool]
     hits: int
     _known: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    _needed: int = 0
 
     def at(self, tokens: int) -> bool:
         cut = self.ranking.cut(Limits(self.hits, tokens))
         assert cut is not None
+        self._needed = cut.needed
         key = tuple((hit.id, hit.turns, len(hit.text)) for hit in cut.asked.hits if hit.in_prompt)
         if key not in self._known:
             self._known[key] = self.is_in(cut.asked)
         return self._known[key]
 
     def over(self, budgets: Sequence[int]) -> list[bool]:
-        """Return whether each prompt holds it. A longer end of a log holds all that a shorter one does."""
+        """Return whether each prompt holds it.
+
+        A longer end of a log holds all that a shorter one does; budgets with room for every hit make one prompt.
+        """
         if self.ranking.is_ranked:
-            return [self.at(tokens) for tokens in budgets]
+            held: list[bool] = []
+            for tokens in budgets:
+                held.append(self.at(tokens))
+                if tokens >= self._needed:
+                    break
+            return held + held[-1:] * (len(budgets) - len(held))
         first = bisect_left(budgets, True, key=self.at)
         return [place >= first for place in range(len(budgets))]
 
 
 @dataclass
 class _Found:
-    """The findings on one memory over all conversations: by question, whether each prompt held the answer."""
+    """The findings on one memory over all conversations: by fact, whether each prompt held the answer, and whether
+    every recorded one did.
+    """
 
-    held: dict[tuple[str, str], list[bool]] = field(default_factory=dict)
+    held: dict[Key, list[bool]] = field(default_factory=dict)
     estimated: bool = False
-    recorded: int = 0
+    recorded: dict[Key, bool] = field(default_factory=dict)
     right: list[bool] = field(default_factory=list)
 
     def shares(self) -> list[float]:
@@ -171,7 +185,7 @@ def budget_curves(
     for timeline in timelines:
         attributor = Attributor(timeline)
         asked = [answer for answer in timeline.answers() if not answer.asked.by_hand and not answer.asked.repeat]
-        names = _names(asked)
+        names, facts = _names(asked), _facts_of(timeline.conversation)
         for answer in asked:
             if answer.asked.backend in CONTROLS:
                 continue
@@ -181,14 +195,15 @@ def budget_curves(
             hits = hits or ranking.limits.hits
             if question is None or not _has_evidence(question) or ranking.filling == "unknown":
                 continue
+            fact = facts[question.id]
             try:
-                held = _Held(ranking, attributor.is_in_prompt, hits).over(FINE_BUDGETS)
                 recorded = attributor.is_in_prompt(answer.asked)
+                if fact not in memory.held:
+                    memory.held[fact] = _Held(ranking, attributor.is_in_prompt, hits).over(FINE_BUDGETS)
             except GradingError:
                 continue
-            memory.held[timeline.conversation.id, question.id] = held
             memory.estimated |= ranking.is_estimated
-            memory.recorded += recorded
+            memory.recorded[fact] = memory.recorded.get(fact, True) and recorded
             if answer.scored is not None and answer.scored.score.outcome != "error":
                 memory.right.append(answer.scored.score.outcome == "correct")
     order = list(settings.get("backend", ()))
@@ -200,6 +215,15 @@ def budget_curves(
         top_k=hits or int(settings.get("top_k") or 0),
         context_tokens=settings.get("context_tokens"),
     )
+
+
+def _facts_of(conversation: Conversation) -> Mapping[str, Key]:
+    """Return by question what it asks for: one in words and one with options are given the same hits."""
+    questions = [
+        AskedOf((conversation.dataset, conversation.id, each.id), each.kind, each.text, each.evidence)
+        for each in conversation.questions
+    ]
+    return {key[-1]: fact for key, fact in facts_among(questions).items()}
 
 
 def _names(answers: Sequence[Answer]) -> Mapping[tuple[str, str], str]:
@@ -230,7 +254,7 @@ def _curve(memory: _Found) -> MemoryCurve:
         interval=tuple(wilson_interval(share * n, n) for share in shares),
         n=n,
         estimated=memory.estimated,
-        as_recorded=memory.recorded / n,
+        as_recorded=sum(memory.recorded.values()) / n,
         accuracy=sum(memory.right) / len(memory.right) if memory.right else None,
     )
 

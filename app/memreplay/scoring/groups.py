@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol, TypeVar, get_args
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from memreplay.conversations.models import Frozen, InfoLocation, Salience
 from memreplay.grading import Outcome
@@ -51,7 +51,16 @@ def key_of(row: Graded) -> Key:
     return row.dataset, row.conversation, row.question_id
 
 
-def facts_of(rows: Iterable[Graded]) -> dict[Key, Key]:
+class AskedOf(NamedTuple):
+    """A question of a conversation, as far as it says which fact it asks for."""
+
+    key: Key
+    kind: str
+    text: str
+    evidence: Sequence[str]
+
+
+def facts_among(questions: Iterable[AskedOf]) -> dict[Key, Key]:
     """Return the fact that each question asks for.
 
     Questions of a conversation with the same text and evidence ask for one fact if one is in words and the other
@@ -59,14 +68,18 @@ def facts_of(rows: Iterable[Graded]) -> dict[Key, Key]:
     """
     facts: dict[Key, Key] = {}
     asked: Counter[tuple[str, ...]] = Counter()
-    for row in rows:
-        question = key_of(row)
-        if question not in facts:
-            fact = *question[:2], "\0".join((row.question, *row.evidence))
-            before = asked[row.kind, *fact]
-            asked[row.kind, *fact] += 1
-            facts[question] = (*fact[:2], f"{before}\0{fact[2]}")
+    for key, kind, text, evidence in questions:
+        if key not in facts:
+            fact = *key[:2], "\0".join((text, *evidence))
+            before = asked[kind, *fact]
+            asked[kind, *fact] += 1
+            facts[key] = (*fact[:2], f"{before}\0{fact[2]}")
     return facts
+
+
+def facts_of(rows: Iterable[Graded]) -> dict[Key, Key]:
+    """Return the fact that the question of each row asks for."""
+    return facts_among(AskedOf(key_of(row), row.kind, row.question, row.evidence) for row in rows)
 
 
 def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
