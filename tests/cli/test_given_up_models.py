@@ -66,6 +66,19 @@ def test_it_is_reported_once_and_the_run_resumes_when_it_is_fixed(
     assert outcomes(tmp_path)["error"] == 0 and outcomes(tmp_path).total() == QUESTIONS
 
 
+def test_a_server_that_is_not_there_is_missing_before_the_first_question(run_cli: RunCli, tmp_path: Path) -> None:
+    with OpenAIServer([answer("red")]) as server:
+        port = int(server.url.split(":")[2].split("/")[0])
+    ran = run_cli(*options(server, tmp_path))
+    assert ran.code == 4, ran.err
+    assert ran.err.count("openai/stub is unavailable: no connection to its server") == 1
+    assert f"{QUESTIONS} questions not answered" in ran.err and "Traceback" not in ran.err
+    assert run_status(tmp_path) == "interrupted"
+    with OpenAIServer([answer("red")], port=port) as server:
+        ran = run_cli(*options(server, tmp_path, "--resume"))
+    assert ran.code == 0 and len(server.requests) == QUESTIONS, ran.err
+
+
 def test_what_was_answered_before_is_kept_and_other_models_go_on(run_cli: RunCli, tmp_path: Path) -> None:
     asked: Counter[str] = Counter()
     one_by_one = Lock()

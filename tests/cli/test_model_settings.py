@@ -149,9 +149,13 @@ def test_a_connection_that_fails_in_a_proxy_names_it(
     for name in ("NO_PROXY", "no_proxy", "http_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    _, rows, requests = _run(run_cli, tmp_path, lambda received: answer(RIGHT), "--limit", 1)
-    assert not requests
-    assert all("the proxy of HTTP_PROXY; NO_PROXY=127.0.0.1" in row["error"] for row in rows)
+    with OpenAIServer([answer(RIGHT)]) as server:
+        ran = run_cli(
+            "--batch", "--dataset", "identity-01", "--backend", "rag", "--model", "openai/stub",
+            "--api-base", server.url, "--recording", tmp_path / "r.sqlite3", "--limit", 1,
+        )  # fmt: skip
+    assert (ran.code, server.requests) == (4, [])
+    assert "the proxy of HTTP_PROXY; NO_PROXY=127.0.0.1" in ran.err
 
 
 PROMPT = """Memory:

@@ -109,10 +109,12 @@ class OpenAIServer:
 
     behaviour: Behaviour | list[Answer] = field(default_factory=lambda: [answer()])
     requests: list[Received] = field(default_factory=list)
+    port: int = 0
+    """Where it listens; 0 is any free port."""
 
     def __enter__(self) -> OpenAIServer:
         self._closing, self._one_by_one = Event(), Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), self._handler())
         self._server.daemon_threads = True
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()

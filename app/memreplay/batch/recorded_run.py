@@ -188,6 +188,8 @@ async def _play(
         whole = progress.overall
         missing = counted(whole.total - whole.done, "question")
         around.say("\n".join([*given_up.values(), f"{missing} not answered, or not graded"]))
+    if run.rate_limiters.never_found and progress.overall.done == progress.overall.errors:
+        raise MissingServerOrKeyError("no question was answered: a model's server cannot be reached")
     if (errors := progress.overall.errors) and not runner.stopping:
         options = f" with --recording {run.recording_path} {plan.to_retry}" if plan.to_retry else " again"
         mendable = errors > progress.overall.lasting_errors

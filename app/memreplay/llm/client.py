@@ -21,6 +21,7 @@ from memreplay.llm.errors import (
     is_too_much,
     is_unreadable_reply,
     may_pass,
+    no_connection,
     permanent_failure,
     retry_after,
     timed_out,
@@ -55,7 +56,9 @@ ATTEMPTS_AGAINST_RATE_LIMIT = 12
 TIMEOUT = 120.0
 """Seconds for one attempt."""
 
-_LONGEST_BACK_OFF = 30.0
+_LONGEST_BACK_OFF, _BACK_OFF_WITHOUT_A_SERVER = 30.0, 4.0
+"""Seconds. A server that restarts is there again at once."""
+
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -107,6 +110,8 @@ class LiteLLMModel:
 
         def exhausted(state: RetryCallState) -> bool:
             error = _error_of(state)
+            if no_connection(error):
+                return False  # the rate limiter gives up a server that stays away
             if is_rate_limit(error):
                 attempts["rate limited"] += 1
                 return attempts["rate limited"] >= ATTEMPTS_AGAINST_RATE_LIMIT
@@ -127,6 +132,8 @@ class LiteLLMModel:
             except Exception as error:
                 if timed_out(error):
                     limiter.stayed_silent(self._timeout)
+                elif why := no_connection(error, request.api_base):
+                    limiter.was_absent(why)
                 else:
                     limiter.heard()
                 if is_too_much(error):
@@ -252,7 +259,9 @@ def _error_of(state: RetryCallState) -> BaseException:
 
 def _back_off(state: RetryCallState) -> float:
     """Seconds before the next attempt: what the provider asks for, else doubled each time; with jitter."""
-    doubled, asked = min(0.25 * 2**state.attempt_number, _LONGEST_BACK_OFF), retry_after(_error_of(state))
+    error = _error_of(state)
+    longest = _BACK_OFF_WITHOUT_A_SERVER if no_connection(error) else _LONGEST_BACK_OFF
+    doubled, asked = min(0.25 * 2**state.attempt_number, longest), retry_after(error)
     return (doubled if asked is None else asked) + random.uniform(0, doubled / 2)
 
 

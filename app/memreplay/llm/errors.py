@@ -118,6 +118,12 @@ def may_pass(error: BaseException) -> bool:
     return timed_out(error) or type(error).__name__ == "APIConnectionError" or status_of(error) in _RETRIED_STATUS
 
 
+def no_connection(error: BaseException, api_base: str | None = None) -> str | None:
+    """Return why no connection could be made: the port refuses it, or the name is not known. None where one was."""
+    found = next((cause for cause in _causes(error) if type(cause).__name__ == "ConnectError"), None)
+    return None if found is None else reason_of(found) + _through_a_proxy(api_base)
+
+
 def is_rate_limit(error: BaseException) -> bool:
     return status_of(error) == 429
 

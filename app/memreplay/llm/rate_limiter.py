@@ -182,6 +182,12 @@ _SILENT_CALLS, _SILENT_TIMEOUTS = 4, 3
 _SLACK = 1.0
 """Seconds by which a timeout may be noticed late."""
 
+_LONGEST_ABSENCE, _LONGEST_ABSENCE_AT_FIRST = 60.0, 10.0
+"""Seconds without any connection after which a model is given up: one that has answered may be restarting."""
+
+_LONGEST_GAP = 10.0
+"""Seconds between two failed connections that count; in a longer gap this process was stopped itself."""
+
 _LONG_SILENCE = 5.0
 """Seconds without a reply after which progress says what it waits for."""
 
@@ -220,6 +226,7 @@ class RateLimiter:
         self._under_way = self._silent_calls = 0
         self._heard_at: float | None = None
         self._silence, self._silence_told_at = 0.0, -math.inf
+        self._absence, self._absence_told_at = 0.0, -math.inf
         self.has_answered = False
         self.unavailable: str | None = None
         """Why the model is not called any more, in one sentence."""
@@ -272,6 +279,29 @@ class RateLimiter:
         """Report that the provider replied, whatever it said."""
         self._heard_at = self._silence_told_at = self._clock.now()
         self._silence, self._silent_calls = 0.0, 0
+        self._absence, self._absence_told_at = 0.0, -math.inf
+
+    def was_absent(self, reason: str) -> None:
+        """Report that no connection to the model's server could be made. A server that stays away is given up."""
+        now = self._clock.now()
+        if self._absence_told_at > -math.inf:
+            self._absence += min(now - self._absence_told_at, _LONGEST_GAP)
+        self._absence_told_at = now
+        if self._absence >= (_LONGEST_ABSENCE if self.has_answered else _LONGEST_ABSENCE_AT_FIRST):
+            self.mark_unavailable(
+                f"{self._name} is unavailable: no connection to its server for {self._absence:.0f} s; start it, or"
+                f" check --api-base and the network ({reason})"
+            )
+
+    @property
+    def is_absent(self) -> bool:
+        """Return whether the last attempts made no connection to the model's server."""
+        return self._absence > 0 and self.unavailable is None
+
+    @property
+    def was_never_found(self) -> bool:
+        """Return whether there has been no connection to the model's server."""
+        return not self.has_answered and self._absence > 0
 
     def stayed_silent(self, timeout: float) -> None:
         """Report that a call timed out after ``timeout`` seconds. A model that answers no call is given up.
@@ -329,6 +359,7 @@ class RateLimiter:
         if self.unavailable is not None:
             self.unavailable = None
             self._heard_at, self._silence, self._silent_calls = None, 0.0, 0
+            self._absence, self._absence_told_at = 0.0, -math.inf
             self._stopped.clear()
 
     def _check_stopped(self) -> None:
@@ -374,15 +405,21 @@ class RateLimiters:
         """Return the models that are not called any more → why, in one sentence."""
         return {model: one.unavailable for model, one in self._by_model.items() if one.unavailable is not None}
 
+    @property
+    def never_found(self) -> list[str]:
+        """Return why models are not called any more to whose servers there was no connection from the start."""
+        return [one.unavailable for one in self._by_model.values() if one.unavailable and one.was_never_found]
+
     def silence(self) -> str:
         """Return the models that have not replied for a while although they were called; else empty."""
+        absent = [f"{name} (no connection, trying again)" for name, one in self._by_model.items() if one.is_absent]
         waits = [(name, *limiter.waiting_for) for name, limiter in self._by_model.items()]
         silent = [
             f"{name} ({calls} {'call' if calls == 1 else 'calls'}, no reply for {seconds:.0f} s)"
             for name, calls, seconds in waits
-            if calls and seconds >= _LONG_SILENCE
+            if calls and seconds >= _LONG_SILENCE and not self._by_model[name].is_absent
         ]
-        return ", ".join(silent)
+        return ", ".join([*absent, *silent])
 
     def mark_available(self) -> None:
         """Call all models again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from contextlib import ExitStack
 from threading import Event
 
 import pytest
@@ -218,7 +219,7 @@ def test_a_whole_session_of_asking_is_silent_and_litellm_is_imported_only_then()
 import asyncio, sys
 from memreplay.llm.client import LiteLLMModel
 from memreplay.llm.litellm_setup import warm_up
-from memreplay.llm.rate_limiter import RateLimits, RateLimiters
+from memreplay.llm.rate_limiter import ModelUnavailableError, RateLimits, RateLimiters
 from memreplay.llm.prompts import build_request
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.tokens import token_counter, context_budget
@@ -235,7 +236,8 @@ warm_up().join()
 assert "litellm" in sys.modules
 try: ensure_reachable("nosuch/model", None)
 except Exception: pass
-assert asyncio.run(model.answer(bad)).error
+try: asyncio.run(model.answer(bad))
+except ModelUnavailableError: pass
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -267,6 +269,39 @@ async def test_an_unavailable_model_is_not_called_again_and_blocks_no_other() ->
                 await model.answer(build_request(QUESTION, "", "openai/gone", server.url))
         assert (await model.answer(build_request(QUESTION, "", "openai/stub", server.url))).text == "1"
     assert [received.body["model"] for received in server.requests] == ["gone", "stub"]
+
+
+async def test_a_server_that_is_never_there_is_given_up_within_seconds() -> None:
+    sleeper = Sleeper()
+    model = LiteLLMModel(rate_limiters=RateLimiters(clock=sleeper))
+    request = build_request(QUESTION, "", "openai/x", "http://127.0.0.1:9/v1")
+    with pytest.raises(ModelUnavailableError, match=r"no connection to its server for \d+ s; start it"):
+        await model.answer(request)
+    assert 10 <= sleeper.now() < 30
+
+
+async def test_a_server_that_restarts_costs_no_question() -> None:
+    with OpenAIServer([answer("1")]) as server, ExitStack() as later:
+
+        class Restarting(Sleeper):
+            """The server is back after 40 s."""
+
+            is_back = False
+
+            async def sleep(self, seconds: float) -> None:
+                await super().sleep(seconds)
+                if self.now() > 40 and not self.is_back:
+                    self.is_back = True
+                    later.enter_context(OpenAIServer([answer("2")], port=port))
+
+        sleeper = Restarting()
+        model = LiteLLMModel(rate_limiters=RateLimiters(clock=sleeper))
+        request = build_request(QUESTION, "", "openai/x", server.url)
+        port = int(server.url.split(":")[2].split("/")[0])
+        assert (await model.answer(request)).text == "1"
+        server.__exit__(None, None, None)
+        assert (await model.answer(request)).text == "2"
+    assert 40 < sleeper.now() < 60
 
 
 async def test_rate_limits_are_retried_more_often_than_failures() -> None:
