@@ -285,9 +285,10 @@ class Snapshot(Frozen):
 class StoreInfo(Frozen):
     """A description of the keys that begin with ``prefix`` (or of a collection), for scorer and debugger.
 
-    ``is_scratch``: working notes of an agent; writing a turn there does not count as remembering it. ``slots``: the
-    field of a state that maps each slot to its current value, ``{"value": …, "turn": turn id}`` or ``{"values":
-    [those]}``. ``superseded_field``: the payload field that is set once a later point took a point's place.
+    ``is_scratch``: working notes of an agent, or a record that no search reads; writing a turn there does not count
+    as remembering it. ``slots``: the field of a state that maps each slot to its current value, ``{"value": …,
+    "turn": turn id}`` or ``{"values": [those]}``. ``superseded_field``: the payload field that is set once a later
+    point took a point's place.
     """
 
     prefix: str

@@ -126,8 +126,8 @@ class Settings:
     backend_config: Annotated[
         dict[str, Any],
         Flag(
-            "Configuration of a library's own, by the name of its memory: a JSON or TOML file with a table mem0, or"
-            " that as JSON.",
+            "Configuration of a library's own, by the name of its memory: a JSON or TOML file with tables such as"
+            " mem0, or that as JSON.",
             "FILE",
             "the library's defaults",
         ),

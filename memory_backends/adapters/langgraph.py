@@ -1,4 +1,8 @@
-"""LangGraph's store: ``--backend langgraph``. With ``--extractor`` LangMem's manager writes it by that model."""
+"""LangGraph's store: ``--backend langgraph``. With ``--extractor`` LangMem's manager writes it by that model.
+
+The user's configuration has arguments of LangMem's ``create_memory_store_manager`` by their names; its ``schemas``
+map each to its description and to those of its fields.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,8 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict
 
-from memory_backends.adapters.library import LibraryMemory, library, require, spoken
-from memory_backends.base import Exchange, Namespace, Recall
+from memory_backends.adapters.library import LibraryMemory, classes_of, library, require, spoken
+from memory_backends.base import BackendError, Exchange, Namespace, Recall
 from memory_backends.metering import ChatMessage, MeteredChat
 from memory_backends.resources import Resources
 
@@ -93,6 +97,8 @@ def _result(message: ChatMessage) -> ChatResult:
 
 
 _SPACE = ("memories",)
+_OF_MANAGER = frozenset({"enable_deletes", "enable_inserts", "instructions", "query_limit", "schemas"})
+"""Arguments of LangMem's manager that its user may set."""
 
 
 class LangGraphMemory(LibraryMemory):
@@ -100,12 +106,18 @@ class LangGraphMemory(LibraryMemory):
 
     store = "langgraph"
     distribution = "langgraph-checkpoint"
+    takes = ("extractor", "backend_config")
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)
         require("langgraph.store.memory", "langgraph")
         if resources.chat is not None:
             require("langmem", "langmem")
+        self._config = {"enable_deletes": True, **resources.configs.get("langgraph", {})}
+        if unknown := self._config.keys() - _OF_MANAGER:
+            raise BackendError(f"this langgraph has no setting {', '.join(sorted(unknown))}")
+        if "schemas" in self._config:
+            self._config["schemas"] = list(classes_of(self._config["schemas"], "langgraph's schemas").values())
         self._held: Any = None
 
     async def open(self, namespace: Namespace) -> None:
@@ -118,7 +130,7 @@ class LangGraphMemory(LibraryMemory):
 
             langmem = await asyncio.to_thread(library, "langmem")
             self._manager = langmem.create_memory_store_manager(
-                langchain_model(self.resources.chat), namespace=_SPACE, store=self._held, enable_deletes=True
+                langchain_model(self.resources.chat), namespace=_SPACE, store=self._held, **self._config
             )
 
     async def _embed(self, texts: list[str]) -> list[list[float]]:
@@ -160,6 +172,10 @@ _ALL = 100_000
 
 
 def _text(value: Mapping[str, Any]) -> str:
-    """LangMem writes ``{"kind": "Memory", "content": {"content": text}}``."""
+    """LangMem writes ``{"kind": "Memory", "content": {"content": text}}``, or the fields of a schema."""
     content = value.get("content")
-    return str(content.get("content", content) if isinstance(content, Mapping) else content)
+    if not isinstance(content, Mapping):
+        return str(content)
+    if "content" in content:
+        return str(content["content"])
+    return "; ".join(f"{field}: {said}" for field, said in content.items() if said is not None)

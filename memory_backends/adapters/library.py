@@ -48,11 +48,38 @@ def library(module: str) -> Any:
     return import_module(module)
 
 
+def classes_of(given: Any, setting: str) -> dict[str, Any]:
+    """Return classes by name, as libraries want the types of what they extract.
+
+    ``given`` maps each to a table of its description and of those of its fields, which are optional texts.
+
+    Raises:
+        BackendError: it is no such table; ``setting`` names it.
+    """
+    from pydantic import Field, create_model
+
+    classes: dict[str, Any] = {}
+    for name, parts in given.items() if isinstance(given, Mapping) else [("", None)]:
+        if not isinstance(parts, Mapping) or not all(isinstance(text, str) for text in parts.values()):
+            raise BackendError(
+                f"{setting}: expected for each type a table of its description and of those of its fields, such as"
+                ' {Bridge = {description = "A bridge.", material = "What it is built of."}}'
+            )
+        fields: dict[str, Any] = {
+            field: (str | None, Field(default=None, description=text))
+            for field, text in parts.items()
+            if field != "description"
+        }
+        classes[name] = create_model(str(name), __doc__=parts.get("description"), **fields)
+    return classes
+
+
 @dataclass(frozen=True)
 class Found:
     """An item that a library returned.
 
-    ``said_at`` is the conversation's date of it, ``order`` places it in time.
+    ``said_at`` is the conversation's date of it, ``order`` places it in time. ``place`` is the collection that
+    holds it, if the library has several.
     """
 
     id: str
@@ -62,6 +89,7 @@ class Found:
     order: float = 0
     turns: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
+    place: str | None = None
 
 
 class LibraryMemory(MemoryBackend):
@@ -125,10 +153,11 @@ class LibraryMemory(MemoryBackend):
             if item not in before or before[item] != value:
                 self.written(item, exchange)
 
-    def found(self, item: str, text: str, score: float | None) -> Found:
+    def found(self, item: str, text: str, score: float | None, place: str | None = None) -> Found:
         """Return what was found, with when it was last written."""
         order, said_at = self._written.get(item, (0, None))
-        return Found(item, text, score, datetime.fromisoformat(said_at) if said_at else None, order)
+        dated = datetime.fromisoformat(said_at) if said_at else None
+        return Found(item, text, score, dated, order, place=place)
 
     def forget_all(self) -> None:
         """Start empty."""
@@ -162,7 +191,7 @@ class LibraryMemory(MemoryBackend):
             Hit(
                 id=item.id,
                 store=self.store,
-                place=self.place,
+                place=item.place or self.place,
                 rank=rank,
                 score=item.score,
                 text=under_date(item.text, item.said_at),

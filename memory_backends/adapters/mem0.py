@@ -22,7 +22,15 @@ from types import SimpleNamespace
 from typing import Any
 
 from memory_backends.adapters.library import LibraryMemory, library, require, spoken
-from memory_backends.base import BackendError, Exchange, Namespace, Recall
+from memory_backends.base import (
+    BackendError,
+    Exchange,
+    MemoryDescription,
+    Namespace,
+    Recall,
+    Snapshot,
+    StoreInfo,
+)
 from memory_backends.metering import MeteredChat
 from memory_backends.resources import Resources
 
@@ -37,6 +45,9 @@ class Mem0Memory(LibraryMemory):
     store = "mem0"
     distribution = "mem0ai"
     takes = ("extractor", "backend_config")
+    description = MemoryDescription(
+        stores=tuple(StoreInfo(prefix=place, is_scratch=True) for place in ("entities", "history"))
+    )
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)
@@ -77,6 +88,28 @@ class Mem0Memory(LibraryMemory):
                 name: value for name, value in item.items() if value is not None and name not in _HIDDEN
             }
             for item in held["results"]
+        }
+
+    async def snapshot(self) -> Snapshot:
+        """Return the memories, the entities that mem0 links to them, and its history of what it did to each."""
+        memories = await self.items()
+        if memories is None:
+            return Snapshot()
+        beside = await asyncio.to_thread(lambda: {"entities": self._entities(), "history": self._history()})
+        return Snapshot(points={self.store: {self.place: memories, **{k: v for k, v in beside.items() if v}}})
+
+    def _entities(self) -> Mapping[str, Mapping[str, Any]]:
+        store = getattr(self._memory, "_entity_store", None)  # the public property would create it
+        return {} if store is None else {id_: dict(payload) for id_, payload, _ in _points_of(store)}
+
+    def _history(self) -> Mapping[str, Mapping[str, Any]]:
+        rows = self._memory.db.connection.execute(
+            "select id, event, old_memory, new_memory from history order by created_at, rowid"
+        )
+        fields = ("event", "old_memory", "new_memory")
+        return {
+            str(id_): {name: value for name, value in zip(fields, values, strict=True) if value is not None}
+            for id_, *values in rows
         }
 
     async def save(self, path: Path) -> None:

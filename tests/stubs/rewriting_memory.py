@@ -47,6 +47,8 @@ class RewritingMemory:
     items: dict[str, str] = field(default_factory=dict)
     sources: dict[str, list[str]] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
+    beside: tuple[str, ...] = ()
+    """Items in a collection of their own, which its search does not read."""
 
     async def open(self, namespace: Namespace) -> None:
         self.items, self.sources, self.waiting = {}, {}, []
@@ -60,7 +62,8 @@ class RewritingMemory:
         self._write()
 
     async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
-        found = [item for item in (self.items if self.gives is None else self.gives) if item in self.items][:top_k]
+        read = [item for item in self.items if item not in self.beside]
+        found = [item for item in (read if self.gives is None else self.gives) if item in read][:top_k]
         hits = [self._hit(rank, item) for rank, item in enumerate(found, start=1)]
         order = {item: rank for rank, item in enumerate(found)}
         return assemble(hits, order, context_tokens, count_words)
@@ -70,7 +73,11 @@ class RewritingMemory:
         match self.shape:
             case "points":
                 held = {item: {"memory": text, "hash": f"{len(text):x}"} for item, text in self.items.items()}
-                return Snapshot(points={"theirs": {"memories": held}})
+                places = {
+                    "memories": {item: payload for item, payload in held.items() if item not in self.beside},
+                    "summaries": {item: payload for item, payload in held.items() if item in self.beside},
+                }
+                return Snapshot(points={"theirs": {place: items for place, items in places.items() if items}})
             case "list":
                 held = {"memories": list(self.items.values())}
             case "fields":

@@ -15,7 +15,7 @@ from memreplay.numbers import counted
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory
 from memreplay.scoring.writer import Finding, finding_of, update_in
-from memreplay.text import normalised
+from memreplay.text import normalised, shortened
 
 LostAt = Literal["not_written", "not_visible", "not_retrieved", "cut"]
 """The stage that lost something. ``not_visible``: it was not retrieved, and what is stored cannot be seen."""
@@ -148,7 +148,8 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         sentence = f"{what} was retrieved{form}, {cut}{_late(turn, stages)}."
         return Trail(turn, "cut", sentence, ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
-        return Trail(turn, "not_retrieved", _not_retrieved(turn, stages, ranks), ranks=ranks)
+        sentence = _not_retrieved(turn, stages, ranks) + _out_of_search(turn, answerable, stages)
+        return Trail(turn, "not_retrieved", sentence, ranks=ranks)
     if stages.stores_out_of_sight and (turn in stages.memory.observed or not stages.memory.is_recorded):
         unseen = "stores cannot be seen" if stages.memory.is_recorded else "heard and stored was not recorded"
         sentence = f"Turn {turn} was not retrieved; what this memory {unseen}."
@@ -234,6 +235,19 @@ def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
     return f"Turn {turn} was stored{late} and is not among the {depth} best candidates recorded.{alike}"
 
 
+def _out_of_search(turn: str, answerable: Answerable, stages: Stages) -> str:
+    """Return where a turn is stored, if memory has several places and returned nothing of those."""
+    held = [item for item in stages.memory.items if item.is_current and item.id]
+    holding = {item.place: item.text for item in held if answerable.part_held_by(turn, [item.piece])}
+    searched = {hit.place for hit in (*stages.asked.hits, *stages.asked.missed)}
+    if len({item.place for item in held}) < 2 or not searched.isdisjoint(holding):
+        return ""
+    return "".join(
+        f" It stands in {place}: “{shortened(text, _LONGEST_STORED)}”." for place, text in holding.items()
+    )
+
+
+_LONGEST_STORED = 120
 _NEARLY_ALL_WORDS, _FEWEST_ALIKE = 0.8, 3
 
 

@@ -494,15 +494,15 @@ class StoredMemory:
         in_background = operation.phase == "consolidate" and not operation.turns
         since = dict.fromkeys(self._heard_last if in_background else operation.turns, at)
         match operation.change:
-            case UpsertChange(points=points):
-                for point in points:
-                    self._write_point(key, point, since, at)
             case AppendChange(text=text):
                 self._append(key, text, since, at)
             case RemoveChange(ids=ids):
                 self._remove(key, ids, at)
-            case WriteChange() | PatchChange() if self._memory.store_of(key).is_scratch:
+            case WriteChange() | PatchChange() | UpsertChange() if self._memory.store_of(key).is_scratch:
                 pass
+            case UpsertChange(points=points):
+                for point in points:
+                    self._write_point(key, point, since, at)
             case WriteChange(value=str(text)):
                 self._remove(key, (), at)
                 self._append(key, text, since, at)

@@ -182,3 +182,17 @@ async def test_a_run_without_the_trace_of_its_memory_is_not_recorded_rather_than
     lives = biographies(bare, RetrievalIndex(bare), "plugin", timeline.conversation.questions[0])
     shown = "\n".join(map(str, biography_lines(timeline.conversation, lives, timeline.conversation.questions[0])))
     assert "not recorded" in shown and "ever stored" not in shown and "never" not in shown
+
+
+async def test_what_stands_where_no_search_looks_was_stored_and_the_verdict_says_where() -> None:
+    script = {
+        "1": [Write("bridge", "Harlow Bridge is being rebuilt from granite")],
+        "3": [Write("aunt", "Thessaly draws maps")],
+    }
+    said = ("Harlow Bridge is being rebuilt from granite.", "Big works.", "My aunt Thessaly draws maps.", "I see.")
+    asked = question("What is Harlow Bridge being rebuilt from?", expected="granite", evidence=("1",))
+    memories = {"plugin": rewriting(script, beside=("bridge",))}
+    timeline = await played(asked, memories, {"plugin": Reply(text="It was not mentioned.")}, said=said)
+    found = attribution_of(timeline, "plugin")
+    assert found.label == "not_retrieved"
+    assert "It stands in summaries: “Harlow Bridge is being rebuilt from granite" in found.detail
