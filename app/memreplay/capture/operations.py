@@ -452,7 +452,7 @@ def items_in(result: Any, place: str = "", depth: int = 0) -> Iterator[Item]:
         return
     if not isinstance(result, dict):
         return
-    listed = [name for name in _LISTS if isinstance(decoded(result.get(name)), list)]
+    listed = [name for name in _LISTS if name in result and isinstance(decoded(result[name]), list)]
     if listed and not any(isinstance(result.get(name), str) for name in ("memory", "fact", "text")):
         for name in listed:
             yield from items_in(result[name], place, depth + 1)
@@ -466,7 +466,9 @@ def _item(value: Mapping[str, Any], place: str) -> Item | None:
     text = ""
     extra: dict[str, Any] = {}
     for name in _ITEM_TEXTS:
-        written = decoded(value.get(name))
+        if name not in value:
+            continue
+        written = decoded(value[name])
         if isinstance(written, str) and written.strip():
             text = written
             break

@@ -7,6 +7,7 @@ import os
 import secrets
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,6 +96,8 @@ def _read(path: Path, journal: Journal) -> None:
     noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
     if not noted:
         raise UsageError(f"{path}: holds no spans; expected OTLP JSON with resourceSpans, or one span a line")
+    journal.close()
+    _make_ready(journal.path)
     say(f"{noted:,} spans recorded; memreplay {journal.path} shows them")
 
 
@@ -121,6 +124,17 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], journal: Journa
         refused = f", {receiver.refused:,} requests refused" if receiver.refused else ""
         shown = f"; memreplay {journal.path} shows them" if receiver.received else ""
         say(f"{receiver.received:,} spans recorded{refused}{shown}")
+        journal.close()
+        _make_ready(journal.path)
+
+
+def _make_ready(recording: Path) -> None:
+    """Make of the notes what the screen shows: otherwise whoever opens the recording would wait for it."""
+    from memreplay.capture.assembling import bring_up_to_date
+    from memreplay.errors import MemreplayError
+
+    with suppress(MemreplayError):
+        bring_up_to_date(recording)
 
 
 _SHORTEST_TOKEN = 16
