@@ -121,6 +121,7 @@ LIBRARIES: Final[tuple[Library, ...]] = (
         ("graphiti_core",),
         {
             "add_episode": "write",
+            "add_episode_bulk": "write",
             "add_triplet": "write",
             "search": "read",
             "search_": "read",
@@ -138,6 +139,7 @@ LIBRARIES: Final[tuple[Library, ...]] = (
         ("letta_client",),
         {
             "agents.messages.create": "chat",
+            "agents.messages.create_async": "chat",
             "agents.passages.create": "write",
             "agents.passages.search": "read",
             "agents.passages.list": "list",
@@ -293,6 +295,8 @@ class NoteReader:
     def _generic(self, base: Operation, arguments: Mapping[str, Any], result: Any, place: Place) -> Operation:
         match base.kind:
             case "write" | "chat":
+                if base.kind == "chat" and "input" in arguments:
+                    arguments = {"messages": arguments["input"], **arguments}
                 messages, texts = self._said(arguments, place)
                 if base.kind == "chat":
                     messages += self._replies(result, place)
@@ -332,6 +336,11 @@ class NoteReader:
         listed = result.get("messages") if isinstance(result, dict) else result
         if not isinstance(listed, list):
             return []
+        if any(isinstance(each, dict) and "message_type" in each for each in listed):
+            # Letta's: its thoughts and calls of tools are no part of the conversation.
+            said = [each for each in listed if isinstance(each, dict)]
+            said = [each for each in said if each.get("message_type") == "assistant_message"]
+            listed = [{"role": "assistant", "content": each.get("content")} for each in said]
         return [each for each in self._messages.messages(listed, place.at("result")) if each.role == "assistant"]
 
     def _written(

@@ -323,3 +323,18 @@ def test_what_is_added_to_the_run_is_what_all_notes_give_at_once(path: Path):
     shown = held(path)
     assert list(shown) == ["ann", "bo"] and len(shown["ann"]) == 4
     assert shown == held(copy)
+
+
+def test_vectors_are_not_recorded(path: Path):
+    class Searcher:
+        def search(self, query: str, vector: list[float]) -> dict[str, object]:
+            return {"results": [{"id": "1", "memory": "Tea.", "score": 0.5, "memory_embedding": [0.1] * 100_000}]}
+
+    memory = memreplay.record(Searcher(), path, reads=["search"])
+    assert "memory_embedding" in str(memory.search("What?", vector=[0.2] * 100_000))
+    reader = JournalReader(path)
+    (note,) = reader.after()
+    reader.close()
+    assert note.body["arguments"] == {"query": "What?"}
+    assert note.body["result"] == {"results": [{"id": "1", "memory": "Tea.", "score": 0.5}]}
+    assert bring_up_to_date(path) == ()
