@@ -110,6 +110,16 @@ def is_captured(settings: Mapping[str, Any]) -> bool:
     return CAPTURED in settings
 
 
+def shows_all(path: Path, settings: Mapping[str, Any]) -> bool:
+    """Bring a recording up to date; returns whether a run with these settings was made of all that it has.
+
+    Raises:
+        RecordingError: the file cannot be read or written.
+    """
+    bring_up_to_date(path)
+    return captured_until(path) == settings.get(CAPTURED)
+
+
 def has_news(path: Path) -> bool:
     """Return whether a recording has notes that its run was not made of yet."""
     reader = JournalReader(path)
