@@ -408,7 +408,7 @@ _IDS: tuple[str, ...] = (
     "episode_uuid",
 )
 _ITEM_TEXTS = ("memory", "fact", "content", "text", "document", "data", "page_content", "summary", "value", "name")
-_ITEM_IDS = ("id", "uuid", "memory_id", "key", "memoryId")
+_ITEM_IDS = ("id", "uuid", "memory_id", "key", "memoryId", "memoryRecordId", "eventId")
 _SCORES = ("score", "similarity", "relevance", "relevance_score", "distance")
 _LISTS: tuple[str, ...] = (
     "results",
@@ -423,6 +423,7 @@ _LISTS: tuple[str, ...] = (
     "facts",
 )
 _LISTS += ("entities", "relations", "observations", "passages", "records", "data", "result", "chunks", "content")
+_LISTS += ("episodes", "memoryRecordSummaries")
 _WITHOUT_TEXT = frozenset({*_ITEM_TEXTS, *_ITEM_IDS, *_SCORES, "left_out", "namespace"})
 
 
