@@ -77,6 +77,8 @@ def test_an_agent_is_run_with_its_exporter_set(run_cli: RunCli, tmp_path: Path) 
         ((), "what to record is missing"),
         (("--mcp", "no-such-server"), "no-such-server cannot be started"),
         (("--mcp", "server", "--otlp", "4318"), "leave out --otlp"),
+        (("--mcp", "http://127.0.0.1:1/mcp", "--listen", "0.0.0.0:47320"), "expected an address of this machine"),
+        (("--mcp", "http://me:pass@127.0.0.1:1/mcp"), "a client sends its user and password itself"),
         (("--otlp", "300000"), "expected HOST:PORT"),
         (("--otlp", "0.0.0.0:47319", "--token", "short"), "at least 16 characters"),
     ],

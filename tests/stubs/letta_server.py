@@ -58,13 +58,19 @@ class LettaStub:
                 return 200, {"results": [{"id": id_, "content": text} for id_, text in found], "count": len(found)}
             case "GET", "core-memory/blocks":
                 return 200, [{"label": label, "value": value} for label, value in agent.blocks.items()]
+            case "PATCH", _ if resource.startswith("core-memory/blocks/"):
+                label = resource.rpartition("/")[2]
+                agent.blocks[label] = body["value"]
+                return 200, {"id": f"block-{label}", "label": label, "value": body["value"]}
             case "POST", "messages":
-                said = body["messages"][0]["content"]
+                said = body.get("input") or body["messages"][0]["content"]
                 if name := re.search(r"I am (\w+)", said):
                     agent.blocks["human"] = f"The user is called {name[1]}"
                 if place := re.search(r"work at ([A-Z]\w+ \w+)", said):
                     self._insert(agent, f"The user works at {place[1]}")
-                return 200, {"messages": [], "usage": {"prompt_tokens": 40, "completion_tokens": 5}}
+                answer = {"id": "message-2", "message_type": "assistant_message", "content": "I see."}
+                thought = {"id": "message-1", "message_type": "reasoning_message", "reasoning": "Nothing new."}
+                return 200, {"messages": [thought, answer], "usage": {"prompt_tokens": 40, "completion_tokens": 5}}
         return 405, {"detail": "no"}
 
     def _insert(self, agent: StubAgent, text: str) -> str:
@@ -93,7 +99,7 @@ def letta_server(key: str | None = None) -> Iterator[LettaStub]:
             self.end_headers()
             self.wfile.write(payload)
 
-        do_GET = do_POST = do_DELETE = _serve
+        do_GET = do_POST = do_PATCH = do_DELETE = _serve
 
         def log_message(self, format: str, *args: Any) -> None:
             """Keep standard error clean."""

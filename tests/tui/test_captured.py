@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from memreplay.conversations.registry import load as read_conversations
 from memreplay.tui.launch import Launch
 from tests.stubs.agents import SAYS, converse, recorded_notebook
 from tests.tui.conftest import open_replay, replay_of, until
@@ -58,3 +61,39 @@ async def test_what_the_agent_does_meanwhile_is_followed(agent: Launch):
             if replay_of(pilot).cursor == 14:
                 break
         assert replay_of(pilot).timeline.last_turn == 14
+
+
+async def test_a_marked_question_is_kept_as_a_dataset_and_a_test(
+    agent: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    monkeypatch.chdir(kept)
+    async with open_replay(agent) as pilot:
+        await pilot.press("G", "comma", "a")
+        await typed(pilot, "promotion")
+        await explained(pilot)
+        await pilot.press("T")
+        await until(pilot, lambda: any("Saved as" in note.message for note in pilot.app._notifications))
+    (dataset,), (test,) = kept.glob("*.json"), kept.glob("test_*.py")
+    (conversation,) = read_conversations([str(dataset)])
+    assert [turn.text for turn in conversation.turns if turn.role == "user"] == list(SAYS[:-1])
+    (question,) = conversation.questions
+    assert (question.text, question.expected) == (SAYS[-1], "promotion")
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name],
+        capture_output=True,
+        text=True,
+        cwd=kept,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+async def test_a_question_of_a_dataset_is_not_kept_again(recorded: Launch):
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "enter")
+        await explained(pilot)
+        await pilot.press("T")
+        await until(pilot, lambda: any("is kept already" in note.message for note in pilot.app._notifications))

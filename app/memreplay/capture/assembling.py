@@ -8,10 +8,12 @@ recorded stays unknown: nothing is said of what was stored before, or of a promp
 
 from __future__ import annotations
 
+import gc
 import threading
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,7 +30,7 @@ from memory_backends.stores.trace import (
     UpsertChange,
     WriteChange,
 )
-from memreplay.capture.journal import JournalReader, Note
+from memreplay.capture.journal import JournalReader
 from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of, with_text
 from memreplay.capture.operations import BY_NAME, Item, NoteReader, Operation
 from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS
@@ -54,23 +56,6 @@ DEFAULT_OWNER: Final = "agent"
 """The conversation of a memory whose calls do not say whose memory it is."""
 
 
-@dataclass(frozen=True)
-class CapturedConversation:
-    """A conversation that was captured, with its events by turn, and the memories in it."""
-
-    conversation: Conversation
-    events: tuple[ReplayEvent, ...]
-    backends: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Capture:
-    """Everything that the notes of a file give. ``warnings`` say what of them is not shown."""
-
-    conversations: tuple[CapturedConversation, ...]
-    warnings: tuple[str, ...]
-
-
 def bring_up_to_date(path: Path) -> tuple[str, ...]:
     """Make the run of a recording anew if its journal has new notes; returns what of them is not shown.
 
@@ -86,39 +71,53 @@ def bring_up_to_date(path: Path) -> tuple[str, ...]:
 
 
 _one_at_a_time = threading.Lock()
+_latest: _Capture | None = None
+"""What was made last: a screen that follows an agent asks again and again for the same file."""
 
 
 def _made_anew(path: Path) -> tuple[str, ...]:
-    reader = JournalReader(path)
-    try:
-        notes = reader.after()
-    finally:
-        reader.close()
-    with reporting_damage(path):
-        capture = captured(notes, path)
-    try:
-        replace_captured_run(
-            path,
-            notes[-1].key,
-            [(each.conversation, each.events) for each in capture.conversations],
-            {
-                "backend": list(dict.fromkeys(name for each in capture.conversations for name in each.backends)),
-                "model": [AS_RECORDED],
-                "not_shown": list(capture.warnings),
-                "redacted": any(note.source == "redacted" for note in notes),
-            },
-        )
-    except RecordingInUseError:
-        # Another memreplay makes it anew, or one records beside it: what was made before is shown.
-        if captured_until(path) is None:
-            raise
-        return ()
+    global _latest
+    until = captured_until(path)
+    known, _latest = _latest, None
+    capture = known if known is not None and known.is_of(path, until) else _Capture(path)
+    with _collecting_no_garbage(), reporting_damage(path):
+        capture.read_on()
+        try:
+            replace_captured_run(path, capture.until, path.stem, capture.changed(), capture.settings)
+        except RecordingInUseError:
+            # Another memreplay makes it anew, or one records beside it: what was made before is shown.
+            if until is None:
+                raise
+            return ()
+    _latest = capture
     return capture.warnings
+
+
+@contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """Keep Python from looking for garbage among the million objects made here, all of which are in use."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def is_captured(settings: Mapping[str, Any]) -> bool:
     """Return whether the settings of a run are those of one that was made of a journal."""
     return CAPTURED in settings
+
+
+def shows_all(path: Path, settings: Mapping[str, Any]) -> bool:
+    """Bring a recording up to date; returns whether a run with these settings was made of all that it has.
+
+    Raises:
+        RecordingError: the file cannot be read or written.
+    """
+    bring_up_to_date(path)
+    return captured_until(path) == settings.get(CAPTURED)
 
 
 def has_news(path: Path) -> bool:
@@ -131,19 +130,91 @@ def has_news(path: Path) -> bool:
     return bool(last) and captured_until(path) != last
 
 
-def captured(notes: Sequence[Note], path: Path) -> Capture:
-    """Return the conversations that notes give, in the order in which they began."""
-    reader = NoteReader(path)
-    operations = list(reader.operations(notes))
-    marks = [mark for note in notes if note.source == "mark" and (mark := mark_of(note)) is not None]
-    by_owner = _by_owner(operations)
-    made = tuple(
-        _Assembly(owner, path, mine, [mark for mark in marks if mark.conversation == owner], reader.left_out).made()
-        for owner, mine in by_owner.items()
-    )
-    warnings: list[str] = []
-    reader.left_out.report(warnings.append)
-    return Capture(made, tuple(warnings))
+_NOTES_AT_ONCE: Final = 10_000
+
+
+class _Capture:
+    """What the notes of a file give; notes that come later are added to it.
+
+    Kept are the operations. The events that they give are made for a conversation only if it has new ones.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._file = path, _identity_of(path)
+        self._reader = NoteReader(path)
+        self._operations: list[Operation] = []
+        self._marks: list[Mark] = []
+        self._is_redacted = False
+        self._made: dict[str, _Owned] = {}
+        self.until = 0
+
+    def is_of(self, path: Path, until: int | None) -> bool:
+        """Return whether this is what a recording holds that was made of the notes until then."""
+        return (path, _identity_of(path), until) == (self._path, self._file, self.until)
+
+    def read_on(self) -> None:
+        """Read the notes that are new, in the order in which the conversations began."""
+        reader = JournalReader(self._path)
+        try:
+            while notes := reader.after(self.until, _NOTES_AT_ONCE):
+                self.until = notes[-1].key
+                self._operations += self._reader.operations(notes)
+                self._marks += [mark for note in notes if note.source == "mark" and (mark := mark_of(note))]
+                self._is_redacted |= any(note.source == "redacted" for note in notes)
+        finally:
+            reader.close()
+        self._operations.sort(key=lambda operation: (operation.at, operation.note))
+
+    def changed(self) -> Iterator[tuple[Conversation, Sequence[ReplayEvent]]]:
+        """Yield the conversations that are new or have something new, and their events by turn."""
+        for owner, operations in _by_owner(self._operations).items():
+            marks = [mark for mark in self._marks if mark.conversation == owner]
+            before = self._made.get(owner)
+            if before is not None and before.operations == operations and before.marks == marks:
+                continue
+            left_out = LeftOut()
+            assembly = _Assembly(owner, self._path, operations, marks, left_out)
+            conversation, events, memories = assembly.made()
+            self._made[owner] = _Owned(operations, marks, memories, left_out)
+            yield conversation, events
+
+    def settings(self) -> dict[str, Any]:
+        """Return the settings of the run, once :meth:`changed` was read to its end."""
+        return {
+            "backend": list(dict.fromkeys(name for each in self._made.values() for name in each.memories)),
+            "model": [AS_RECORDED],
+            "not_shown": list(self.warnings),
+            "redacted": self._is_redacted,
+        }
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Return what of the notes is not shown."""
+        all_left_out = LeftOut()
+        all_left_out.include(self._reader.left_out)
+        for each in self._made.values():
+            all_left_out.include(each.left_out)
+        said: list[str] = []
+        all_left_out.report(said.append)
+        return tuple(said)
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    """Return what tells a file from another that takes its place."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class _Owned(NamedTuple):
+    """The operations and marks that a conversation was made of, and the memories in it."""
+
+    operations: list[Operation]
+    marks: list[Mark]
+    memories: tuple[str, ...]
+    left_out: LeftOut
 
 
 def _by_owner(operations: Sequence[Operation]) -> dict[str, list[Operation]]:
@@ -202,13 +273,14 @@ class _Assembly:
         self._operations = operations
         self._marks = marks
         self._turns: list[Turn] = []
+        self._numbers_by_words: dict[str, list[int]] = defaultdict(list)
         self._sessions: list[Session] = []
         self._last_at = 0.0
         self._message_ids: dict[str, int] = {}
         self._placed: list[_Placed] = []
 
-    def made(self) -> CapturedConversation:
-        """Return the conversation and its events."""
+    def made(self) -> tuple[Conversation, tuple[ReplayEvent, ...], tuple[str, ...]]:
+        """Return the conversation, its events by turn, and the memories in it."""
         if any(operation.kind == "message" for operation in self._operations):
             self._place_by_marked_messages()
         elif any(operation.messages for operation in self._operations):
@@ -230,7 +302,7 @@ class _Assembly:
         for mark in marks:
             events += asked_of(mark, conversation, backends, events, memories.prompts)
         # A stable sort: at a turn, everything stays in the order in which it happened.
-        return CapturedConversation(conversation, tuple(sorted(events, key=lambda event: event.turn)), backends)
+        return conversation, tuple(sorted(events, key=lambda event: event.turn)), backends
 
     # ---- where an operation stands ------------------------------------------------------------------------------
 
@@ -248,13 +320,17 @@ class _Assembly:
 
     def _heard(self, operation: Operation, number: int) -> tuple[str, ...]:
         """Return the turns that an operation is about: those that say what it was given, else its exchange."""
-        texts = [*(message.text for message in operation.messages), *(item.text for item in operation.items)]
-        said = {normalised(text) for text in texts if operation.kind in _WRITING}
-        given = [
-            turn.id for turn in self._turns[max(number - _LOOKS_BACK, 0) : number] if normalised(turn.text) in said
-        ]
-        if given:
-            return tuple(given)
+        if operation.kind in _WRITING:
+            texts = [*(message.text for message in operation.messages), *(item.text for item in operation.items)]
+            said = {normalised(text) for text in texts}
+            given = sorted(
+                place
+                for words in said
+                for place in self._numbers_by_words.get(words, ())
+                if number - _LOOKS_BACK < place <= number
+            )
+            if given:
+                return tuple(self._turns[place - 1].id for place in given)
         first = number - 1
         while (
             first > 0
@@ -288,7 +364,7 @@ class _Assembly:
         for operation in waiting:
             self._placed.append(self._placed_before(operation, len(self._turns), 0))
 
-    def _transcripts(self) -> dict[str | None, deque[ChatMessage]]:
+    def _transcripts(self) -> dict[str | None, _Transcript]:
         """Return what was said in each session, from what the agent's model was given and replied.
 
         Each call repeats the conversation in its own way, and some are no part of it, such as one that finds a
@@ -299,22 +375,14 @@ class _Assembly:
             if operation.is_of_model:
                 by_session[operation.session].append(_call_of(operation, self._path))
         return {
-            session: deque(message for message in aligned(calls, self._left_out) if message.role != "other")
+            session: _Transcript(each for each in aligned(calls, self._left_out) if each.role != "other")
             for session, calls in by_session.items()
         }
 
-    def _add_said(self, operation: Operation, transcript: deque[ChatMessage]) -> list[int]:
+    def _add_said(self, operation: Operation, transcript: _Transcript) -> list[int]:
         """Add what was said up to the end of a call, if that is part of the transcript; returns the new numbers."""
-        last = operation.messages[-1]
-        if not any(_is_same(message, last) for message in transcript):
-            return []
-        numbers = []
-        while transcript:
-            message = transcript.popleft()
-            numbers.append(self._add_turn(message, operation.session, operation.at))
-            if _is_same(message, last):
-                break
-        return numbers
+        said = transcript.up_to(operation.messages[-1])
+        return [self._add_turn(message, operation.session, operation.at) for message in said]
 
     def _placed_before(self, operation: Operation, before: int, asked_at: int) -> _Placed:
         number = asked_at if operation.kind in ("read", "get", "list") and asked_at else before
@@ -337,6 +405,8 @@ class _Assembly:
     def _overlap(self, messages: Sequence[ChatMessage]) -> list[int]:
         """Return the numbers of the last turns, if the messages begin with them."""
         for length in range(min(len(messages), len(self._turns)), 0, -1):
+            if self._turns[-length].text != messages[0].text:
+                continue
             last = self._turns[-length:]
             if all(
                 turn.role == message.role and turn.text == message.text
@@ -370,6 +440,7 @@ class _Assembly:
                 text=message.text,
             )
         )
+        self._numbers_by_words[normalised(message.text)].append(number)
         if message.id:
             self._message_ids[message.id] = number
         return number
@@ -394,8 +465,28 @@ def _call_of(operation: Operation, path: Path) -> Call:
     return Call(operation.session or "", at, f"{operation.at:020.6f}", given, returned, Place(path, operation.note))
 
 
-def _is_same(one: ChatMessage, other: ChatMessage) -> bool:
-    return one.role == other.role and normalised(one.text) == normalised(other.text)
+class _Transcript:
+    """What was said in a session and is no turn yet."""
+
+    def __init__(self, messages: Iterable[ChatMessage]) -> None:
+        self._rest = deque((_words(message), message) for message in messages)
+        self._numbers = Counter(words for words, _ in self._rest)
+
+    def up_to(self, last: ChatMessage) -> list[ChatMessage]:
+        """Take the messages up to one that says the same as ``last``; none if there is no such message."""
+        wanted = _words(last)
+        taken: list[ChatMessage] = []
+        while self._numbers[wanted] > 0:
+            words, message = self._rest.popleft()
+            self._numbers[words] -= 1
+            taken.append(message)
+            if words == wanted:
+                break
+        return taken
+
+
+def _words(message: ChatMessage) -> tuple[str, str]:
+    return message.role, normalised(message.text)
 
 
 _WRITING = frozenset({"write", "chat", "state"})
@@ -413,6 +504,7 @@ class _Memories:
         """The prompts of the agent's model, by the turn that it replied with."""
         self._held: dict[tuple[str, str], dict[str, dict[str, Any]]] = defaultdict(dict)
         self._sources: dict[tuple[str, str, str], tuple[str, ...]] = {}
+        self._words_of_turns: dict[str, str] = {}
 
     def events(self, placed: Iterable[_Placed]) -> Iterator[ReplayEvent]:
         """Yield the events of operations; those of one turn in their order."""
@@ -550,7 +642,8 @@ class _Memories:
         key = item.place or operation.place or operation.memory
         sources = self._sources.get((operation.memory, key, item.id), ())
         turns = self._conversation.turns_by_id
-        verbatim = tuple(turn for turn in sources if turn in turns and _quotes(item.text, turns[turn]))
+        said = f" {normalised(item.text)} " if sources else ""
+        verbatim = tuple(turn for turn in sources if turn in turns and self._words(turns[turn]) in said)
         return Hit(
             id=item.id,
             store=operation.memory,
@@ -560,8 +653,17 @@ class _Memories:
             text=item.text,
             turns=verbatim,
             sources=() if verbatim else sources,
+            channels={},
             tokens=_tokens(item.text),
         )
+
+    def _words(self, turn: Turn) -> str:
+        """Return the words of a turn between spaces; what no text has if it has none."""
+        words = self._words_of_turns.get(turn.id)
+        if words is None:
+            said = normalised(turn.text)
+            words = self._words_of_turns[turn.id] = f" {said} " if said else _IN_NO_TEXT
+        return words
 
     def _perceived(self, memory: str, number: int, reads: Sequence[tuple[Operation, tuple[Hit, ...]]]) -> Perceived:
         """Return all that was read at a turn as one read path: what several reads found, in their order."""
@@ -569,7 +671,10 @@ class _Memories:
         for _, found in reads:
             for hit in found:
                 hits.setdefault((hit.place, hit.id), hit)
-        ranked = tuple(hit.model_copy(update={"rank": rank}) for rank, hit in enumerate(hits.values(), start=1))
+        ranked = tuple(
+            hit if hit.rank == rank else hit.model_copy(update={"rank": rank})
+            for rank, hit in enumerate(hits.values(), start=1)
+        )
         return Perceived(
             conversation=self._conversation.id,
             turn=number,
@@ -592,9 +697,8 @@ def _by_place(operation: Operation) -> Iterator[tuple[str, list[Item]]]:
     yield from places.items()
 
 
-def _quotes(text: str, turn: Turn) -> bool:
-    said = normalised(turn.text)
-    return bool(said) and f" {said} " in f" {normalised(text)} "
+_IN_NO_TEXT: Final = "\n"
+"""Occurs in no normalised text."""
 
 
 def _tokens(text: str) -> int:

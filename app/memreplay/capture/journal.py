@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -17,12 +18,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 import orjson
 from filelock import FileLock, Timeout
+from pydantic import BaseModel
 
 from memory_backends.private_files import OWNERS_FILE, make_private_folder
 from memreplay.errors import RecordingError
@@ -215,12 +218,12 @@ def _is_locked(error: sqlite3.OperationalError) -> bool:
     return error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
-_VECTORS = frozenset({"embedding", "embeddings", "vector", "vectors", "query_embeddings", "query_vector"})
+_VECTOR = re.compile(r"(?:.*_)?(?:embeddings?|vectors?)")
 _DEEPEST = 24
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a call as plain JSON: models and objects as their fields, vectors as their length.
+    """Return a value of a call as plain JSON: models and objects as their fields, without vectors.
 
     A value of more than :data:`MOST_BYTES` is replaced by its size, what cannot be written by its type.
     """
@@ -235,18 +238,35 @@ def plain(value: Any) -> Any:
         return {"left_out": f"{type(value).__name__}: {str(error)[:200]}"}
 
 
-def _without_vectors(value: Any) -> Any:
-    if isinstance(value, Mapping) and not _VECTORS.isdisjoint(value):
-        return {name: _length_of(each) if name in _VECTORS else each for name, each in value.items()}
+def _without_vectors(value: Any, depth: int = 0) -> Any:
+    """Return a value without the fields that hold vectors: a call of a few facts would have 100,000 numbers."""
+    if depth > _DEEPEST:
+        return value
+    if isinstance(value, dict):
+        return {
+            name: _without_vectors(each, depth + 1) if isinstance(each, dict | list | tuple) else each
+            for name, each in value.items()
+            if not (isinstance(name, str) and _is_vector(name, each))
+        }
+    if isinstance(value, list | tuple) and value and isinstance(value[0], dict | list | tuple):
+        return [_without_vectors(each, depth + 1) for each in value]
     return value
 
 
-def _length_of(vectors: Any) -> Any:
-    return {"left_out": f"{len(vectors)} vectors"} if hasattr(vectors, "__len__") else None
+def _is_vector(name: str, value: Any) -> bool:
+    return not isinstance(value, str | dict | bool | int | float | None) and _is_name_of_vector(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_name_of_vector(name: str) -> bool:
+    return _VECTOR.fullmatch(name) is not None
 
 
 def _fields_of(value: Any) -> Any:
     """Return what JSON can express of an object."""
+    if isinstance(value, BaseModel):
+        # Libraries fill their models without validation, and Pydantic would warn of that in the agent's output.
+        return _without_vectors(value.model_dump(warnings=False))
     dump: Callable[[], Any] | None = getattr(value, "model_dump", None) or getattr(value, "dict", None)
     if callable(dump) and not isinstance(value, type):
         return _without_vectors(dump())

@@ -162,6 +162,11 @@ class ToolCalls:
         self._greetings: set[bytes] = set()
         self._unread = 0
 
+    @property
+    def memory(self) -> str:
+        """Return the name of the server, once it has said it."""
+        return self._memory
+
     def sent(self, line: bytes) -> None:
         """Read a line of the client."""
         for message in self._messages(line):
@@ -194,6 +199,14 @@ class ToolCalls:
         """Count a line that was passed on and could not be read."""
         with self._lock:
             self._unread += 1
+
+    def unanswered(self, line: bytes, why: str) -> None:
+        """Note that the requests in a line of the client get no answer."""
+        with suppress(ValueError):
+            read = orjson.loads(line)
+            for message in read if isinstance(read, list) else [read]:
+                if isinstance(message, dict) and "id" in message:
+                    self._finish(_key(message["id"]), error=why)
 
     def ended(self) -> None:
         """Note what was never answered, and how much could not be read."""

@@ -121,6 +121,7 @@ LIBRARIES: Final[tuple[Library, ...]] = (
         ("graphiti_core",),
         {
             "add_episode": "write",
+            "add_episode_bulk": "write",
             "add_triplet": "write",
             "search": "read",
             "search_": "read",
@@ -138,6 +139,7 @@ LIBRARIES: Final[tuple[Library, ...]] = (
         ("letta_client",),
         {
             "agents.messages.create": "chat",
+            "agents.messages.create_async": "chat",
             "agents.passages.create": "write",
             "agents.passages.search": "read",
             "agents.passages.list": "list",
@@ -293,6 +295,8 @@ class NoteReader:
     def _generic(self, base: Operation, arguments: Mapping[str, Any], result: Any, place: Place) -> Operation:
         match base.kind:
             case "write" | "chat":
+                if base.kind == "chat" and "input" in arguments:
+                    arguments = {"messages": arguments["input"], **arguments}
                 messages, texts = self._said(arguments, place)
                 if base.kind == "chat":
                     messages += self._replies(result, place)
@@ -332,6 +336,11 @@ class NoteReader:
         listed = result.get("messages") if isinstance(result, dict) else result
         if not isinstance(listed, list):
             return []
+        if any(isinstance(each, dict) and "message_type" in each for each in listed):
+            # Letta's: its thoughts and calls of tools are no part of the conversation.
+            said = [each for each in listed if isinstance(each, dict)]
+            said = [each for each in said if each.get("message_type") == "assistant_message"]
+            listed = [{"role": "assistant", "content": each.get("content")} for each in said]
         return [each for each in self._messages.messages(listed, place.at("result")) if each.role == "assistant"]
 
     def _written(
@@ -399,7 +408,7 @@ _IDS: tuple[str, ...] = (
     "episode_uuid",
 )
 _ITEM_TEXTS = ("memory", "fact", "content", "text", "document", "data", "page_content", "summary", "value", "name")
-_ITEM_IDS = ("id", "uuid", "memory_id", "key", "memoryId")
+_ITEM_IDS = ("id", "uuid", "memory_id", "key", "memoryId", "memoryRecordId", "eventId")
 _SCORES = ("score", "similarity", "relevance", "relevance_score", "distance")
 _LISTS: tuple[str, ...] = (
     "results",
@@ -414,6 +423,7 @@ _LISTS: tuple[str, ...] = (
     "facts",
 )
 _LISTS += ("entities", "relations", "observations", "passages", "records", "data", "result", "chunks", "content")
+_LISTS += ("episodes", "memoryRecordSummaries")
 _WITHOUT_TEXT = frozenset({*_ITEM_TEXTS, *_ITEM_IDS, *_SCORES, "left_out", "namespace"})
 
 
@@ -452,7 +462,7 @@ def items_in(result: Any, place: str = "", depth: int = 0) -> Iterator[Item]:
         return
     if not isinstance(result, dict):
         return
-    listed = [name for name in _LISTS if isinstance(decoded(result.get(name)), list)]
+    listed = [name for name in _LISTS if name in result and isinstance(decoded(result[name]), list)]
     if listed and not any(isinstance(result.get(name), str) for name in ("memory", "fact", "text")):
         for name in listed:
             yield from items_in(result[name], place, depth + 1)
@@ -466,7 +476,9 @@ def _item(value: Mapping[str, Any], place: str) -> Item | None:
     text = ""
     extra: dict[str, Any] = {}
     for name in _ITEM_TEXTS:
-        written = decoded(value.get(name))
+        if name not in value:
+            continue
+        written = decoded(value[name])
         if isinstance(written, str) and written.strip():
             text = written
             break

@@ -2,10 +2,10 @@
 
 Read are chat spans of the GenAI conventions in all their generations, its memory spans (``search_memory``,
 ``create_memory``, ``update_memory``, ``upsert_memory``, ``delete_memory``, ``delete_memory_store``, with
-``gen_ai.memory.*``), memory-semconv (``memory.operation``), EverOS (``everos.memory.*``), tools that manage or
-search a memory, and retriever spans of OpenInference. Source of the shapes: docs/gen-ai of
-open-telemetry/semantic-conventions-genai, and the repositories of the others. A thread is the conversation's id,
-else the trace.
+``gen_ai.memory.*``), memory-semconv (``memory.operation``), EverOS (``everos.memory.*``), Bedrock AgentCore's
+(``CreateEvent`` and others with ``memory.id``), tools that manage or search a memory, and retriever spans of
+OpenInference. Source of the shapes: docs/gen-ai of open-telemetry/semantic-conventions-genai, AWS's guide to
+AgentCore's spans, and the repositories of the others. A thread is the conversation's id, else the trace.
 """
 
 from __future__ import annotations
@@ -35,14 +35,45 @@ _WITHOUT_CONTENT: Final = (
     "without content (set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true where the agent runs)"
 )
 _NAMES_A_MEMORY: Final = ("memor", "remember", "recall")
-_OWNERS: Final = ("user.id", "enduser.id", "gen_ai.user.id", "memory.user_id", "everos.user_id")
-_SESSIONS: Final = ("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "thread.id", "memory.session_id")
+_OF_AGENTCORE: Final[Mapping[str, Kind]] = {
+    "CreateEvent": "write",
+    "BatchCreateMemoryRecords": "write",
+    "BatchUpdateMemoryRecords": "write",
+    "RetrieveMemoryRecords": "read",
+    "GetEvent": "get",
+    "GetMemoryRecord": "get",
+    "ListEvents": "list",
+    "ListMemoryRecords": "list",
+    "DeleteEvent": "remove",
+    "DeleteMemoryRecord": "remove",
+    "BatchDeleteMemoryRecords": "remove",
+}
+_OF_SEMCONV: Final[Mapping[str, Kind]] = {
+    "cognify": "write",
+    "memify": "write",
+    "flush": "write",
+    "prefetch": "read",
+    "invalidate": "remove",
+}
+"""What memory-semconv and EverOS call operations whose names do not say it."""
+_STEPS: Final = ("embed", "consolidate", "extract", "vector_store", "llm", "rerank", "graph")
+"""Begin what follows ``memory.`` in the name of a span that is a part of an operation, and bears its attributes."""
+_OWNERS: Final = (
+    *("user.id", "enduser.id", "gen_ai.user.id", "memory.user_id", "memory.scope.user_id", "everos.user_id"),
+    *("langfuse.user.id", "actor.id", "memory.scope.agent_id"),
+)
+_SESSIONS: Final = (
+    *("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "thread.id", "memory.session_id"),
+    *("memory.scope.run_id", "langfuse.session.id"),
+)
 _STORES: Final = ("gen_ai.memory.store.id", "memory.store", "memory.store.id", "aws.bedrock.memory.id")
-_QUERIES: Final = ("gen_ai.memory.query.text", "memory.query", "everos.query")
+_QUERIES: Final = ("gen_ai.memory.query.text", "memory.query", "memory.query.text", "everos.query")
+_INPUTS: Final = ("input.value", "langfuse.observation.input", "traceloop.entity.input")
 _RESULTS: Final = (
     "gen_ai.tool.call.result",
     "gen_ai.retrieval.documents",
     "output.value",
+    "langfuse.observation.output",
     "traceloop.entity.output",
 )
 _NANOSECONDS: Final = 1e9
@@ -122,16 +153,26 @@ def _kind(operation: str, name: str, attributes: Mapping[str, Any]) -> tuple[Kin
     if operation in _GEN_AI:
         return _GEN_AI[operation], operation
     if named := attributes.get("memory.operation"):
-        return kind_by_name(str(named)) or "read", str(named)
+        return _named(str(named), name)
     if name.startswith("everos.memory.") or ".memory." in name:
-        call = name.rpartition(".")[2]
-        return kind_by_name(call) or "read", call
+        return _named(name.rpartition(".")[2], name)
+    of_agentcore = str(attributes.get("rpc.method") or name.rpartition(".")[2])
+    if of_agentcore in _OF_AGENTCORE and "memory.id" in attributes:
+        return _OF_AGENTCORE[of_agentcore], of_agentcore
     tool = attributes.get("gen_ai.tool.name") or attributes.get("tool.name")
     if isinstance(tool, str) and any(part in tool.lower() for part in _NAMES_A_MEMORY):
         return _kind_of_tool(tool, attributes) or "read", tool
     if attributes.get("openinference.span.kind") == "RETRIEVER":
         return "read", name or "retrieve"
     return None
+
+
+def _named(operation: str, span: str) -> tuple[Kind, str] | None:
+    """Return what an operation of a memory does; None if the span is only a step of one, or nobody knows."""
+    if span.startswith(tuple(f"memory.{step}" for step in _STEPS)):
+        return None
+    kind = _OF_SEMCONV.get(operation.lower()) or kind_by_name(operation)
+    return None if kind is None else (kind, operation)
 
 
 def _kind_of_tool(tool: str, attributes: Mapping[str, Any]) -> Kind | None:
@@ -143,7 +184,7 @@ def _kind_of_tool(tool: str, attributes: Mapping[str, Any]) -> Kind | None:
 
 
 def _arguments(attributes: Mapping[str, Any]) -> Any:
-    for name in ("gen_ai.tool.call.arguments", "tool.parameters", "input.value", "traceloop.entity.input"):
+    for name in ("gen_ai.tool.call.arguments", "tool.parameters", *_INPUTS):
         if name in attributes:
             return decoded(attributes[name])
     return {}
@@ -160,14 +201,16 @@ def _memory(
 ) -> Iterator[Operation]:
     arguments = _arguments(attributes)
     arguments = arguments if isinstance(arguments, dict) else {}
-    store = _first(attributes, _STORES)
-    memory = _first(attributes, ("gen_ai.provider.name", "gen_ai.system", "memory.provider", "memory.system"))
+    of_agentcore = call in _OF_AGENTCORE
+    store = _first(attributes, ("memory.id", "namespace") if of_agentcore else _STORES)
+    memory = "agentcore" if of_agentcore else _memory_of(attributes, resource)
     asked = next((str(arguments[name]) for name in ("query", "content", "input") if arguments.get(name)), "")
-    query = _first(attributes, _QUERIES) or asked or _first(attributes, ("input.value",)) or ""
+    query = _first(attributes, _QUERIES) or asked or _first(attributes, _INPUTS) or ""
     records = _records(attributes)
     items = tuple(items_in(records, store or ""))
     removed: tuple[str, ...] = ()
-    record = _first(attributes, ("gen_ai.memory.record.id", "memory.id", "memory.record.id"))
+    named = ("memory.record.id", "event.id") if of_agentcore else ("memory.id", "memory.record.id")
+    record = _first(attributes, ("gen_ai.memory.record.id", *named))
     if kind == "remove":
         removed = (record,) if record else tuple(item.id for item in items)
         items = ()
@@ -191,6 +234,21 @@ def _memory(
         removed=removed,
         **common,
     )
+
+
+def _memory_of(attributes: Mapping[str, Any], resource: Any) -> str | None:
+    """Return the name of a memory; memory-semconv may name it once for all spans of a process."""
+    if name := _first(attributes, _MEMORIES):
+        return name
+    listed = resource.get("attributes") if isinstance(resource, dict) else None
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and each.get("key") == "memory.sut.name":
+            value = each.get("value")
+            return str(value.get("stringValue") or "") or None if isinstance(value, dict) else None
+    return None
+
+
+_MEMORIES: Final = ("gen_ai.provider.name", "gen_ai.system", "memory.provider", "memory.system", "memory.sut.name")
 
 
 def _records(attributes: Mapping[str, Any]) -> Any:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import secrets
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -38,10 +40,17 @@ def record(
     mcp: Annotated[
         str | None,
         typer.Option(
-            metavar="COMMAND",
-            help="Stand between an MCP client on standard input and this memory server, and record.",
+            metavar="COMMAND|URL",
+            help="Stand between an MCP client and this memory server, and record: over standard input and output,"
+            " or for a URL at --listen.",
         ),
     ] = None,
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT", help="Where to stand for the server of --mcp URL: an address of this machine."
+        ),
+    ] = "127.0.0.1:4319",
     token: Annotated[
         str | None,
         typer.Option(
@@ -53,7 +62,12 @@ def record(
 ) -> None:
     """Record a running agent into a file; memreplay FILE --follow shows it meanwhile."""
     if mcp is not None:
-        raise typer.Exit(_stand_between(mcp, otlp, agent, file))
+        if otlp is not None or agent:
+            raise UsageError("--mcp records an MCP server alone: leave out --otlp and the agent's command")
+        if re.match(r"https?://", mcp):
+            _stand_for(mcp, listen, file)
+            return
+        raise typer.Exit(_stand_between(mcp, file))
     if otlp is None:
         raise UsageError("what to record is missing: --otlp 127.0.0.1:4318, --otlp spans.json, or --mcp COMMAND")
     from memreplay.capture.journal import Journal
@@ -64,13 +78,35 @@ def record(
     raise typer.Exit(_receive(otlp, token, tuple(agent or ()), Journal(file)))
 
 
-def _stand_between(command: str, otlp: str | None, agent: list[str] | None, file: Path) -> int:
+def _stand_for(url: str, listen: str, file: Path) -> None:
+    """Pass everything between MCP clients and a server behind a URL, and note the tool calls, until ctrl-c."""
+    from memreplay.capture.journal import Journal
+    from memreplay.server.app import is_loopback
+    from memreplay.server.mcp import McpHttpProxy, serve_mcp
+
+    host, port = _address(listen, "--listen")
+    if not is_loopback(host):
+        raise UsageError(f"--listen {listen}: expected an address of this machine alone, such as 127.0.0.1:4319")
+    journal = Journal(file)
+    try:
+        proxy = McpHttpProxy(url, journal)
+        say(f"give MCP clients {proxy.address(host, port)} in place of {proxy.server}; ctrl+c stops it")
+        asyncio.run(serve_mcp(proxy, host, port))
+    except ValueError as error:
+        raise UsageError(f"--mcp {url}: {error}") from None
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+    finally:
+        journal.close()
+    _make_ready(file)
+    say(f"memreplay {file} shows what was recorded")
+
+
+def _stand_between(command: str, file: Path) -> int:
     """Pass everything between an MCP client and a server, and note the tool calls; the server's exit code."""
     from memreplay.capture.journal import Journal
     from memreplay.capture.mcp_proxy import run_mcp_proxy
 
-    if otlp is not None or agent:
-        raise UsageError("--mcp records an MCP server alone: leave out --otlp and the agent's command")
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -95,6 +131,8 @@ def _read(path: Path, journal: Journal) -> None:
     noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
     if not noted:
         raise UsageError(f"{path}: holds no spans; expected OTLP JSON with resourceSpans, or one span a line")
+    journal.close()
+    _make_ready(journal.path)
     say(f"{noted:,} spans recorded; memreplay {journal.path} shows them")
 
 
@@ -121,16 +159,28 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], journal: Journa
         refused = f", {receiver.refused:,} requests refused" if receiver.refused else ""
         shown = f"; memreplay {journal.path} shows them" if receiver.received else ""
         say(f"{receiver.received:,} spans recorded{refused}{shown}")
+        journal.close()
+        _make_ready(journal.path)
+
+
+def _make_ready(recording: Path) -> None:
+    """Make of the notes what the screen shows: otherwise whoever opens the recording would wait for it."""
+    from memreplay.capture.assembling import bring_up_to_date
+    from memreplay.errors import MemreplayError
+
+    with suppress(MemreplayError):
+        bring_up_to_date(recording)
 
 
 _SHORTEST_TOKEN = 16
 
 
-def _address(otlp: str) -> tuple[str, int]:
+def _address(otlp: str, option: str = "--otlp") -> tuple[str, int]:
     """Return host and port of HOST:PORT, HOST or PORT."""
     host, separator, port = otlp.rpartition(":")
     if not separator:
         host, port = ("127.0.0.1", otlp) if otlp.isdecimal() else (otlp, str(_DEFAULT_PORT))
     if not port.isdecimal() or not 0 < int(port) < 2**16 or not host:
-        raise UsageError(f"--otlp {otlp}: expected HOST:PORT, such as 127.0.0.1:4318, or a file of spans")
+        or_file = ", or a file of spans" if option == "--otlp" else ""
+        raise UsageError(f"{option} {otlp}: expected HOST:PORT, such as 127.0.0.1:4318{or_file}")
     return host.strip("[]"), int(port)

@@ -556,4 +556,6 @@ def _contains(one: ChatMessage, other: ChatMessage) -> bool:
     if one.role != "user" or other.role != "user":
         return False
     short, long = sorted((one.text.strip(), other.text.strip()), key=len)
-    return len(short) >= _SHORTEST_CONTAINED and re.search(rf"(?<!\w){re.escape(short)}(?!\w)", long) is not None
+    if len(short) < _SHORTEST_CONTAINED or short not in long:
+        return False
+    return re.search(rf"(?<!\w){re.escape(short)}(?!\w)", long) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import orjson
 from pydantic import ValidationError
 
 from memory_backends.storable import storable_value
+from memreplay.conversations.models import Conversation
 from memreplay.engine.events import (
     REPLAY_EVENT,
     AnswerScored,
@@ -21,6 +23,7 @@ from memreplay.engine.events import (
     ModelCalled,
     ReplayEvent,
     ReplyReceived,
+    TurnPlayed,
 )
 from memreplay.errors import DamagedEventError, RecordingError
 from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
@@ -327,17 +330,29 @@ def to_json(value: Any, option: int | None = None) -> bytes:
         return orjson.dumps(storable_value(value), option=option)
 
 
+def conversation_to_json(conversation: Conversation, store: Callable[[str, str], None]) -> str:
+    """Return the body of a conversation's row. Long texts go to ``store`` as (hash, text)."""
+    fields = conversation.model_dump(mode="json")
+    try:
+        written = orjson.dumps(fields)
+    except TypeError:
+        return to_json(intern(storable_value(fields), store)).decode()
+    return (orjson.dumps(intern(fields, store)) if _MAYBE_INTERNED.search(written) else written).decode()
+
+
 def event_to_json(event: ReplayEvent, store: Callable[[str, str], None], share: Share) -> str:
     """Return the body of an event's row. Long texts go to ``store`` as (hash, text), and what recurs to ``share``.
 
     What its row has in columns is not in it, nor what is empty or unset.
     """
+    if isinstance(event, TurnPlayed):
+        return "{}"
     fields = _fields(event)
     try:
-        return orjson.dumps(_body(fields, store, share)).decode()
+        return _body(fields, store, share).decode()
     except (TypeError, UnicodeEncodeError):
         # What is stored before the error stays in its table, which does no harm.
-        return orjson.dumps(_body(storable_value(fields), store, share)).decode()
+        return _body(storable_value(fields), store, share).decode()
 
 
 def _fields(event: ReplayEvent) -> dict[str, Any]:
@@ -355,15 +370,23 @@ def _fields(event: ReplayEvent) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name not in empty}
 
 
-def _body(fields: dict[str, Any], store: Callable[[str, str], None], share: Share) -> dict[str, Any]:
-    asked = [text for name in _CANDIDATES for hit in fields.get(name, ()) if (text := hit["text"])]
+def _body(fields: dict[str, Any], store: Callable[[str, str], None], share: Share) -> bytes:
     body = packed(fields, share)
-    prompt = body.pop("prompt", None) if asked else None
+    prompt = body.pop("prompt", None) if any(fields.get(name) for name in _CANDIDATES) else None
+    if not prompt:
+        written = orjson.dumps(body if prompt is None else {**body, "prompt": prompt})
+        if _MAYBE_INTERNED.search(written) is None:
+            return written
     body = {name: intern(value, store) for name, value in body.items()}
     if prompt is not None:
+        asked = [text for name in _CANDIDATES for hit in fields.get(name, ()) if (text := hit["text"])]
         body["prompt"] = [_interned_message(message, asked, store) for message in prompt]
-    return body
+    return orjson.dumps(body)
 
+
+_MAYBE_INTERNED = re.compile(rb'"[^"]{%d,}"|\\|"\$' % LONG_TEXT)
+"""Where JSON may hold a long text, or a key that looks like a reference: without it, :func:`intern` changes
+nothing, and need not walk through all of it."""
 
 _CANDIDATES = ("hits", "missed")
 

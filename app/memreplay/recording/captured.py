@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -36,25 +36,29 @@ def _captured_run(recording: Recording) -> RunInfo | None:
 def replace_captured_run(
     path: Path,
     until: int,
-    conversations: Iterable[tuple[Conversation, Sequence[ReplayEvent]]],
-    settings: Mapping[str, Any],
+    dataset: str,
+    changed: Iterable[tuple[Conversation, Sequence[ReplayEvent]]],
+    settings: Callable[[], Mapping[str, Any]],
 ) -> None:
-    """Replace the captured run by these conversations and their events. Bookmarks and labels stay.
+    """Replace these conversations of the captured run and their events; others stay, and bookmarks and labels.
 
-    ``until`` is the last note that they were made of.
+    ``until`` is the last note that they were made of. The settings are asked for before and after
+    the conversations.
 
     Raises:
         RecordingError: the file is in use or cannot be written.
     """
     with open_exclusively(path) as (db, lock), reporting_write_errors(path):
+        # What is lost with the machine's power is made anew of the notes.
+        db.execute("pragma synchronous = normal")
         run = _captured_run(Recording(db, path))
-        unknown = {**settings, CAPTURED: 0}
+        unknown = {**settings(), CAPTURED: 0}
         rows = insert_run(db, path, unknown, (), _IDENTITY) if run is None else RunRows(db, path, run.id)
-        for conversation, events in conversations:
+        for conversation, events in changed:
             new = rows.put_conversation(conversation, events)
             for first in range(0, len(new), _EVENTS_AT_ONCE):
-                rows.insert(new[first : first + _EVENTS_AT_ONCE])
-        rows.describe({**settings, CAPTURED: until}, sorted({each.dataset for each, _ in conversations}))
+                rows.insert_unnumbered(new[first : first + _EVENTS_AT_ONCE])
+        rows.describe({**settings(), CAPTURED: until}, [dataset])
         rows.end("finished")
         leave_wal(db)
         db.close()

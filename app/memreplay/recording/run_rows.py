@@ -16,7 +16,6 @@ from uuid import uuid4
 import orjson
 from sqlite_utils import Database
 
-from memory_backends.storable import storable_value
 from memreplay import __version__
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import (
@@ -29,7 +28,15 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import EventRow, event_from_row, event_to_json, intern, reporting_damage, to_json
+from memreplay.recording.bodies import (
+    EventRow,
+    conversation_to_json,
+    event_from_row,
+    event_to_json,
+    intern,
+    reporting_damage,
+    to_json,
+)
 from memreplay.recording.branches import Branch, insert_branch
 from memreplay.recording.connection import connect_read_only, full_disk, leave_wal, open_exclusively
 from memreplay.recording.reader import Recording, placeholders
@@ -74,13 +81,13 @@ class RunRows:
         if conversation.id in self._keys:
             return
         with self._atomically():
-            body = to_json(intern(storable_value(conversation.model_dump(mode="json")), self._store_text))
+            body = conversation_to_json(conversation, self._store_text)
             row = {
                 "run_id": self.run_id,
                 "position": len(self._keys),
                 "id": conversation.id,
                 "dataset": conversation.dataset,
-                "body": body.decode(),
+                "body": body,
             }
             key = self._db.table("conversations").insert(row).last_pk
             assert isinstance(key, int)
@@ -99,8 +106,8 @@ class RunRows:
         pairs = zip(recorded, events, strict=False)
         kept = next((n for n, ((_, old), new) in enumerate(pairs) if old != new), min(len(recorded), len(events)))
         with self._atomically():
-            body = to_json(intern(storable_value(conversation.model_dump(mode="json")), self._store_text))
-            self._db.table("conversations").update(key, {"dataset": conversation.dataset, "body": body.decode()})
+            body = conversation_to_json(conversation, self._store_text)
+            self._db.table("conversations").update(key, {"dataset": conversation.dataset, "body": body})
             gone = [(event_key,) for event_key, _ in recorded[kept:]]
             self._db.conn.executemany("delete from events where key = ?", gone)
             self._db.execute(
@@ -118,6 +125,11 @@ class RunRows:
         """Commit these events and return their keys."""
         with self._atomically():
             return [self._insert(event) for event in events]
+
+    def insert_unnumbered(self, events: Sequence[ReplayEvent]) -> None:
+        """Commit these events, faster than :meth:`insert`, which returns their keys."""
+        with self._atomically():
+            self._db.conn.executemany(_INSERT_EVENT, [self._row(event) for event in events])
 
     def forget_ingestion(self, conversation_id: str, backends: Sequence[str]) -> None:
         """Delete what these backends did with a conversation, except what they were asked and read for it."""
@@ -221,11 +233,7 @@ class RunRows:
             self._db.table("runs").update(self.run_id, {"status": status, "finished_at": _now()})
 
     def _insert(self, event: ReplayEvent) -> int:
-        cursor = self._db.conn.execute(
-            "insert into events (conversation, backend, turn, kind, changes, body)"
-            " values (:conversation, :backend, :turn, :kind, :changes, :body)",
-            self._row(event),
-        )
+        cursor = self._db.conn.execute(_INSERT_EVENT, self._row(event))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
@@ -265,6 +273,11 @@ class RunRows:
         self._texts.commit()
         self._parts.commit()
 
+
+_INSERT_EVENT = (
+    "insert into events (conversation, backend, turn, kind, changes, body)"
+    " values (:conversation, :backend, :turn, :kind, :changes, :body)"
+)
 
 _MOST_REMEMBERED = 100_000
 """Texts and parts that are remembered as stored: those of the latest conversations."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import orjson
@@ -94,7 +95,18 @@ async def receive(
     Raises:
         OSError: the address is in use.
     """
-    runner = web.AppRunner(receiver.application(host, token), access_log=None, shutdown_timeout=SECONDS_TO_STOP)
+    async with listening(receiver.application(host, token), host, port) as stop:
+        return await _until_it_ends(command, environment, stop)
+
+
+@asynccontextmanager
+async def listening(application: web.Application, host: str, port: int) -> AsyncIterator[asyncio.Event]:
+    """Serve an application; yields what is set when this process is told to end.
+
+    Raises:
+        OSError: the address is in use.
+    """
+    runner = web.AppRunner(application, access_log=None, shutdown_timeout=SECONDS_TO_STOP)
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def end() -> None:
@@ -104,7 +116,7 @@ async def receive(
     try:
         await web.TCPSite(runner, host, port).start()
         with signal_handlers(dict.fromkeys([signal.SIGINT, *requests_to_end()], end)):
-            return await _until_it_ends(command, environment, stop)
+            yield stop
     finally:
         await runner.cleanup()
 

@@ -90,7 +90,7 @@ class MemreplayApp(TerminalApp):
         elif self._launch.to_read:
             self._open_datasets(_WHICH, self._launch.to_read, self._launch.backends, self._launch.model)
         if self._launch.follow:
-            self.set_interval(_SECONDS_BETWEEN_LOOKS, self._follow)
+            self._follow()
 
     # ---- the tour ------------------------------------------------------------------------------------------
 
@@ -357,20 +357,27 @@ class MemreplayApp(TerminalApp):
             await asyncio.to_thread(add_mark, path, id_, message.turn, message.expected, [message.evidence])
             await self._replace(source, partial(_explain_newest_mark, turn=message.turn))
 
-    @work(group="following", exclusive=True)
+    @work(group="following")
     async def _follow(self) -> None:
+        """Look again and again, each time a while after the last look is over."""
+        while True:
+            await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+            await self._look_again()
+
+    async def _look_again(self) -> None:
         """Show what the agent did since the last look. At the end the cursor goes along, elsewhere it stays."""
         screen = next((each for each in self._open_replays() if each is self.screen), None)
         if screen is None or screen.source.path is None or not screen.source.is_captured:
             return
-        from memreplay.capture.assembling import has_news
+        from memreplay.capture.assembling import shows_all
 
+        source, path = screen.source, screen.source.path
         with self._notifying_errors():
-            if not await asyncio.to_thread(has_news, screen.source.path) or self.screen is not screen:
+            if await asyncio.to_thread(shows_all, path, source.settings) or self.screen is not screen:
                 return
             cursor, last = screen.cursor, screen.timeline.last_turn
             await self._replace(
-                screen.source, lambda new: new.move_to(cursor if cursor < last else new.timeline.last_turn)
+                source, lambda new: new.move_to(cursor if cursor < last else new.timeline.last_turn)
             )
 
     async def _replace(self, source: ReplaySource, then: Callable[[ReplayScreen], None]) -> None:

@@ -180,7 +180,7 @@ def test_text(case: ShrunkCase) -> str:
     name = re.sub(r"\W+", "_", f"{case.backend}_{case.question.id}").strip("_").lower()
     method = "recalls" if case.of_memory else "answers"
     return _TEST.format(
-        summary=_in_docstring(
+        summary=in_docstring(
             f"{case.backend}: {case.verdict}. A conversation of {counted(len(case.conversation.turns), 'turn')},"
             f" shrunk from {case.turns_before:,} by memreplay."
         ),
@@ -192,7 +192,7 @@ def test_text(case: ShrunkCase) -> str:
     )
 
 
-def _in_docstring(text: str) -> str:
+def in_docstring(text: str) -> str:
     """Return a text of others on one line that cannot end the string that it stands in."""
     return printable(" ".join(text.split())).replace("\\", "\\\\").replace('"', "'")
 

@@ -288,3 +288,53 @@ def test_a_later_reply_is_not_taken_for_the_one_that_was_not_recorded(path: Path
     mark(path, 1, "Girona", "1")
     with opened(path) as run:
         assert [row.predicted for row in run.questions] == ["(the agent's reply was not recorded)"]
+
+
+def test_what_is_added_to_the_run_is_what_all_notes_give_at_once(path: Path):
+    memory = memreplay.record(Notebook(), path, name="notebook", writes=["add"], reads=["search"])
+
+    def exchange(user: str, text: str) -> None:
+        memory.search(text, user_id=user)
+        memory.add([{"role": "user", "content": text}, {"role": "assistant", "content": "I see."}], user_id=user)
+
+    for step, (user, text) in enumerate((("ann", "I like tea."), ("bo", "I ski."), ("ann", "I live in Lyon."))):
+        exchange(user, text)
+        if step != 1:
+            bring_up_to_date(path)
+    copy = path.with_name("copy.sqlite3")
+    notes = JournalReader(path)
+    journal = Journal(copy)
+    for note in notes.after():
+        journal.note(note.source, note.at, note.body)
+    notes.close()
+    journal.close()
+
+    def held(recording: Path) -> dict[str, list[tuple[str, object, list[str]]]]:
+        with opened(recording) as run:
+            return {
+                name: [
+                    (turn.text, memory.points, [hit.text for hit in memory.hits or ()])
+                    for turn in run.conversation(name).turns
+                    for memory in run.conversation(name).at(turn.number).values()
+                ]
+                for name in run.conversations
+            }
+
+    shown = held(path)
+    assert list(shown) == ["ann", "bo"] and len(shown["ann"]) == 4
+    assert shown == held(copy)
+
+
+def test_vectors_are_not_recorded(path: Path):
+    class Searcher:
+        def search(self, query: str, vector: list[float]) -> dict[str, object]:
+            return {"results": [{"id": "1", "memory": "Tea.", "score": 0.5, "memory_embedding": [0.1] * 100_000}]}
+
+    memory = memreplay.record(Searcher(), path, reads=["search"])
+    assert "memory_embedding" in str(memory.search("What?", vector=[0.2] * 100_000))
+    reader = JournalReader(path)
+    (note,) = reader.after()
+    reader.close()
+    assert note.body["arguments"] == {"query": "What?"}
+    assert note.body["result"] == {"results": [{"id": "1", "memory": "Tea.", "score": 0.5}]}
+    assert bring_up_to_date(path) == ()

@@ -159,16 +159,53 @@ def test_spans_without_content_are_counted_with_the_cure(path: Path):
          "gen_ai.tool.call.result": [{"key": "1", "value": {"content": "Girona"}}]},
         {"openinference.span.kind": "RETRIEVER", "input.value": "home?",
          "retrieval.documents.0.document.id": "1", "retrieval.documents.0.document.content": "Girona"},
+        {"memory.operation": "prefetch", "memory.query.text": "home?",
+         "output.value": [{"id": "1", "text": "Girona"}]},
+        {"gen_ai.operation.name": "", "span.name": "everos.memory.search", "langfuse.observation.input": "home?",
+         "langfuse.observation.output": {"episodes": [{"id": "1", "summary": "Girona"}]}},
+        {"span.name": "RetrieveMemoryRecords", "memory.id": "m-1", "actor.id": "agent", "input.value": "home?",
+         "output.value": {"memoryRecordSummaries": [{"memoryRecordId": "1", "content": {"text": "Girona"}}]}},
     ],
-    ids=["memory-semconv", "a tool", "openinference"],
+    ids=["memory-semconv", "a tool", "openinference", "memory-semconv of kagent", "everos", "agentcore"],
 )  # fmt: skip
 def test_other_vocabularies_are_read(path: Path, attributes: dict[str, Any]):
     written = {key.replace(".", "__"): value for key, value in attributes.items()}
-    with recorded(path, span(1, "recall", **written)) as run:
+    name = written.pop("span__name", "recall")
+    with recorded(path, span(1, name, **written)) as run:
         conversation = run.conversation("agent")
         (memory,) = conversation.at(1).values()
         assert [(hit.id, hit.text) for hit in memory.hits or ()] == [("1", "Girona")]
         assert "home?" in conversation.turns[0].text
+
+
+def test_whose_memory_it_is_follows_from_each_vocabulary(path: Path):
+    scope = {"memory.scope.user_id": "ann", "memory.scope.run_id": "monday", "memory.sut.name": "mem0"}
+    item = {"memory.results": [{"id": "1", "text": "Girona"}]}
+    of_actor = {"memory.id": "m-1", "actor.id": "bo", "session.id": "s-1", "event.id": "e-1"}
+    of_langfuse = {"langfuse.user.id": "cy", "langfuse.session.id": "s-2"}
+    spans = [
+        ("memory.add", {"memory.operation": "add", **scope, **item}),
+        ("memory.vector_store.insert", {"memory.operation": "add", **scope, **item}),
+        ("CreateEvent", {**of_actor, "output.value": [{"id": "e-1", "text": "Vigo"}]}),
+        ("DeleteEvent", of_actor),
+        ("everos.memory.add", {**of_langfuse, "langfuse.observation.output": [{"id": "7", "text": "Lugo"}]}),
+        ("everos.memory.flush", of_langfuse),
+        ("everos.memory.unheard-of", of_langfuse),
+    ]
+    written = [
+        span(number, name, **{key.replace(".", "__"): value for key, value in attributes.items()})
+        for number, (name, attributes) in enumerate(spans, 1)
+    ]
+    with recorded(path, *written) as run:
+        found = {
+            name: [turn.text for turn in run.conversation(name).turns] + list(run.conversation(name).backends)
+            for name in run.conversations
+        }
+    assert found == {
+        "ann": ["add: Girona", "mem0"],
+        "bo": ["CreateEvent: Vigo", "DeleteEvent: e-1", "agentcore"],
+        "cy": ["add: Lugo", "flush", "memory"],
+    }
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import on, work
@@ -13,6 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 
+from memreplay.capture.assembling import is_captured
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
 from memreplay.debugger.recut import Ranking
@@ -269,6 +271,25 @@ class WhyScreen(PlaceScreen[Destination | None]):
             self.notify("Only a wrong answer can be shrunk.", markup=False)
         else:
             self.post_message(ShrinkWanted(self.answer, self._source, self.file_name))
+
+    def action_keep(self) -> None:
+        """Save a question that was marked in an agent's recording as a dataset and a test."""
+        if not is_captured(self._settings):
+            self.notify(
+                "A question of a dataset is kept already; S saves a smaller conversation that fails.", markup=False
+            )
+            return
+        from memreplay.views.kept_question import kept_question
+
+        asked, name = self.answer.asked, self.file_name
+        try:
+            kept = kept_question(self._timeline.conversation, self._question, asked.turn, asked.backend, name)
+            dataset, test = kept.save(Path.cwd(), name)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        redacted = "" if self._settings.get("redacted") else " Names and numbers are in it: memreplay redact."
+        self.notify(f"Saved as {dataset.name} and {test.name}.{redacted}", markup=False)
 
     def action_label_right(self) -> None:
         self._label("right")
