@@ -35,6 +35,7 @@ from memreplay.tui.requests import (
     ShrinkWanted,
     WhatIfWanted,
     WriterCalled,
+    WriterWanted,
 )
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.biography import BiographyScreen
@@ -261,6 +262,10 @@ class WhyScreen(PlaceScreen[Destination | None]):
             self.notify(why_not, markup=False)
         else:
             self.post_message(WhatIfWanted(self._timeline, self._question, self.answer, self._source))
+
+    def action_writer(self) -> None:
+        """Ask the model that writes again about facts that it never wrote."""
+        self.post_message(WriterWanted(self._timeline, self._question, self.answer, self._source))
 
     def action_shrink(self) -> None:
         """Have the conversation of a wrong answer shrunk."""
