@@ -361,6 +361,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("fewer_tokens", "<", "less", "Cut them at a budget of 256 tokens less."),
         ("as_recorded", "0", "", "Return to the cut as it was recorded."),
         ("why", "y", "why", "Explain the answer of this memory."),
+        ("keep", "t", "test", "Say the answer of a question typed in: it is graded, and kept as a test."),
         ("leave", "escape a backspace", "back", "Go back."),
         *_common(),
     ),

@@ -59,7 +59,7 @@ def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
 
 def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Explanation]:
     """Find for each answer where the fact was lost. Slow: it reads every event before them."""
-    attributor = Attributor(timeline)
+    attributor = Attributor(timeline, by_hand=timeline.answered_by_hand)
     return [_explained(attributor, answer, timeline.conversation) for answer in answers]
 
 
