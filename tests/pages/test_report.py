@@ -131,7 +131,10 @@ def test_a_brief_report_is_one_sentence_and_one_question_at_two_memories() -> No
     assert len(brief) < len(report_page(answers.results(), [answers])) / 2
 
 
-def test_the_command_writes_a_brief_report_beside_the_recording(run_cli: RunCli) -> None:
+def test_the_command_writes_a_brief_report_beside_the_recording(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     asked = ("--batch", "--dataset", "identity-01", "--backend", "rag", "--backend", "full_context")
     assert run_cli(*asked, "--context-tokens", 500, "--top-k", 3, "--recording", "r.sqlite3").code == 0
     assert run_cli("report", "r.sqlite3", "--brief").code == 0

@@ -269,8 +269,7 @@ def _earlier_words(timeline: Timeline, perceived: Perceived, cursor: int) -> lis
     """Return the line that says why an earlier turn's read path is shown; none at that turn itself."""
     if perceived.turn >= cursor:
         return []
-    here = f"turn {cursor} searches nothing" if cursor <= timeline.last_turn else "nothing was searched after it"
-    return placeholder(f"found at turn {perceived.turn}: {here}")
+    return placeholder(f"turn {cursor} searches nothing" if cursor <= timeline.last_turn else "the last search")
 
 
 def _hits_of_base(timeline: Timeline, perceived: Perceived, base: DiffBase) -> Sequence[Hit] | None:
