@@ -29,7 +29,7 @@ from memreplay.settings import AS_GIVEN
 from memreplay.text import occurs_in
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import AnswerScreen, KeyBar
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import AnswersTable, System, head_lines, key_of, stage_sign
@@ -58,7 +58,7 @@ class _Cut:
     reached: Reached
 
 
-class DuelScreen(PlaceScreen[AskKey | None]):
+class DuelScreen(AnswerScreen[AskKey | None]):
     """Returns the answer to explain, or None. ``settings`` are those of the run."""
 
     PLACE: ClassVar[Place] = "duel"
@@ -151,7 +151,7 @@ class DuelScreen(PlaceScreen[AskKey | None]):
         is_changed = (self._hits, self._tokens) != (None, None)
         words = f"{limits.hits} hits{budget}"
         self.query_one("#header", Bar).say(
-            Span(" DUEL ", "recorded"),
+            *self.tabs,
             Span(f"  at turn {asked.turn}", "title"),
             Span("  asked by hand" if asked.by_hand else "", "warn"),
             Span(f"  cut again: {words}; no model is asked", "changed")

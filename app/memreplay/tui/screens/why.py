@@ -37,7 +37,7 @@ from memreplay.tui.requests import (
     WriterCalled,
     WriterWanted,
 )
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import AnswerScreen, KeyBar, PlaceScreen
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
@@ -62,7 +62,7 @@ _RUNGS = 7
 """Candidates of a ranking that are shown."""
 
 
-class WhyScreen(PlaceScreen[Destination | None]):
+class WhyScreen(AnswerScreen[Destination | None]):
     """Returns where the user wants to look in the replay, or None."""
 
     PLACE: ClassVar[Place] = "why"
@@ -145,7 +145,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
         verdict_of = attribution.label if attribution is not None else None
         self.query_one("#head", Head).show(head_lines(self._question, answer, verdict_of))
         self.query_one("#header", Bar).say(
-            Span(" WHY ", "recorded"),
+            *self.tabs,
             Span(f"  {one_line(asked.backend)}", "strong"),
             Span(f"  {one_line(asked.model)}", "dim"),
             Span("  asked by hand" if asked.by_hand else "", "warn"),
