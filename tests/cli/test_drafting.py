@@ -80,6 +80,7 @@ def test_accepted_drafts_become_questions_of_a_dataset_that_can_be_run(log: Path
         )
     assert ran.code == 0, ran.err
     assert "1 call, 0 reused, 350 tokens" in ran.err
+    assert "memreplay --batch --dataset chat.questions.json" in ran.err
     prompt = server.requests[0].prompt
     assert "[3] User: Standing." in prompt and "at most 3 questions" in prompt
     written = Path("chat.questions.json")
@@ -119,6 +120,15 @@ def test_a_draft_that_fails_a_check_is_dropped_and_counted(
     assert ran.code == 0
     assert f"dropped 1 that failed a check (1 {why})" in ran.err
     assert [question["expectedAnswer"] for question in saved_questions(Path("chat.questions.json"))] == ["410"]
+
+
+def test_a_draft_without_a_type_is_a_single_fact(log: Path, run_cli: RunCli) -> None:
+    untyped = {name: value for name, value in SOUND.items() if name != "type"}
+    with OpenAIServer([drafting(untyped)]) as server:
+        ran = run_cli("datasets", "draft", log, "--model", MODEL, "--api-base", server.url, "--accept", "all")
+    assert ran.code == 0, ran.err
+    (question,) = saved_questions(Path("chat.questions.json"))
+    assert question["type"] == "single_fact"
 
 
 def test_drafts_wait_for_a_decision_and_nobody_is_asked_again(log: Path, run_cli: RunCli) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from memreplay.pages.report import report_page
+from tests.cli.conftest import RunCli
 from tests.cli.conftest import run_cli as run_cli
 from tests.stubs.many_answers import ManyAnswers
 
@@ -115,3 +116,29 @@ def test_without_the_drawing_library_the_report_is_refused_before_anything_is_as
     ran = run_cli("--batch", "--dataset", "identity-01", "--recording", recording, "--output", tmp_path / "r.html")
     assert (ran.code, ran.out) == (2, "") and "pip install 'memreplay[report]'" in ran.err
     assert not recording.exists()
+
+
+def test_a_brief_report_is_one_sentence_and_one_question_at_two_memories() -> None:
+    answers = ManyAnswers(2, turns=20, questions=20)
+    brief = report_page(answers.results(), [answers], brief=True)
+    assert brief.count('class="conclusion"') == 1
+    assert brief.count("<article") == 2
+    assert "its prompt held the answer" in brief and "its prompt did not hold the answer" in brief
+    assert "<mark>" in brief, "the evidence is marked in the prompt that held it"
+    assert "questions-data" not in brief and "<table>" in brief
+    (title,) = re.findall("<title>(.*?)</title>", brief)
+    assert "top " in title and "context" in title and "read by" in title
+    assert len(brief) < len(report_page(answers.results(), [answers])) / 2
+
+
+def test_the_command_writes_a_brief_report_beside_the_recording(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("--batch", "--dataset", "identity-01", "--backend", "rag", "--backend", "full_context")
+    assert run_cli(*asked, "--context-tokens", 500, "--top-k", 3, "--recording", "r.sqlite3").code == 0
+    assert run_cli("report", "r.sqlite3", "--brief").code == 0
+    brief = Path("r.brief.html").read_text()
+    assert '<figure id="figure-budget"' in brief and brief.count("<figure") == 1
+    refused = run_cli("report", "r.sqlite3", "--brief", "--output", "r.json")
+    assert refused.code == 2 and "--brief is an HTML page" in refused.err

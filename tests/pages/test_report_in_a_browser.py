@@ -57,7 +57,7 @@ def test_filters_links_and_prompts_work_and_hostile_text_stays_text(browser: Any
     page.wait_for_function("document.querySelectorAll('#detail .line.evidence').length === 0")
     assert "backend=rag" in page.url and "q=c1-q7" in page.url
 
-    assert page.locator("img").count() == 0 and page.title() == "memreplay: many"
+    assert page.locator("img").count() == 0 and page.title().startswith("memreplay: many · ")
     assert seen.problems == []
     page.context.close()
 

@@ -25,6 +25,7 @@ from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen, RunScreen
+from memreplay.tui.screens.rewriting import RewritingScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
@@ -54,6 +55,7 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "beside": BesideScreen,
     "prompt": TypingScreen,
     "what_if": WhatIfScreen,
+    "writer": RewritingScreen,
     "review": ReviewScreen,
 }
 

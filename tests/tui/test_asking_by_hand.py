@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from memreplay.conversations.models import Question
+from memreplay.conversations.registry import load
 from memreplay.grading import Score
 from memreplay.llm.prompts import KINDS
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.duel import DuelColumn, DuelScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.live_assembly import StubAssembly
@@ -90,3 +94,37 @@ async def test_a_question_by_hand_whose_grading_fails_shows_the_reply_and_why(
             "grading failed: StopIteration" in " ".join(one.split()) for one in replies
         )
         assert all("“" in reply for reply in replies)
+
+
+async def test_a_question_by_hand_becomes_a_test_that_is_graded_at_once(
+    live_launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with open_replay(live_launch) as pilot:
+        screen = replay_of(pilot)
+        await rested(pilot)
+        await pilot.press("4", ".")
+        await until(pilot, lambda: screen.cursor == 4)
+        await rested(pilot)
+        for question, expected in (("Who is it?", "Marta"), ("Which firm is it?", "Nimbus Labs")):
+            await pilot.press("a", *question, "enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+            await pilot.press("t")
+            await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+            await pilot.press(*expected, "enter")
+            await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+            await pilot.press("enter")
+            said = f"expected {expected}"
+            await until(pilot, lambda said=said: said in " ".join(text_of(pilot, "#asked").split()))  # type: ignore[misc]
+            await until(pilot, lambda: not text_of(pilot, "#asked").count(" ? "))
+            await pilot.press("escape")
+            await until(pilot, lambda: pilot.app.screen is screen)
+    kept = json.loads(Path("tiny-01-to-turn-4.asked.json").read_text())
+    assert [each["question"] for each in kept["recallQuestions"]] == ["Who is it?", "Which firm is it?"]
+    assert len(kept.get("turns", ())) + sum(len(each["turns"]) for each in kept.get("sessions", ())) == 4
+    (conversation,) = load(["tiny-01-to-turn-4.asked.json"])
+    assert [question.expected for question in conversation.questions] == ["Marta", "Nimbus Labs"]
+    assert all(question.evidence for question in conversation.questions)
+    test = Path("test_tiny_01_to_turn_4_asked.py").read_text()
+    compile(test, "test", "exec")
+    assert "def test_rag_recalls(memory, question)" in test

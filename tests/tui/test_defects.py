@@ -13,7 +13,7 @@ from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.goodai.importing import import_goodai_run
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.screens.biography import BiographyScreen
-from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen, TextScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen, TextScreen, TypingScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.tests import TestScoresScreen
@@ -279,3 +279,24 @@ async def test_a_key_that_reaches_a_screen_before_it_is_laid_out_does_nothing(re
         assert opening.cursor == 1
         await pilot.press(".")
         assert opening.cursor == 2
+
+
+async def test_a_search_says_where_it_leads_before_it_goes_there(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("slash", *"Girona")
+        await until(pilot, lambda: "matches: turns 5" in text_of(pilot, "#fits"))
+        await pilot.press(*"xyz")
+        await until(pilot, lambda: text_of(pilot, "#fits") == "no match")
+
+
+async def test_a_breakpoint_completes_the_paths_of_states_and_says_where_it_stops(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        replay_of(pilot).move_to(8)
+        await pilot.press("1")  # a panel without a selected line
+        await pilot.press("b", *"shared_d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+        line = pilot.app.screen.query_one(Input)
+        await until(pilot, lambda: bool(line._suggestion))
+        await pilot.press("right")
+        assert line.value == "shared_data"
+        await until(pilot, lambda: "stop" in text_of(pilot, "#fits"))

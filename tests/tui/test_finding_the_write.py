@@ -172,3 +172,19 @@ async def test_the_head_of_each_page_about_an_answer_stays_in_sight(recorded: La
             assert head.region.y == 1 and head.region.height >= 2
             await pilot.press("escape")
             assert "WHY" in text_of(pilot, "#header"), "escape leads back to where one came from"
+
+
+async def test_the_screens_about_an_answer_switch_to_each_other_and_escape_leads_back(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("r", "right", "enter")
+        await explained(pilot)
+        why = pilot.app.screen
+        depth = len(pilot.app.screen_stack)
+        await pilot.press("f")
+        for key, place in (("a", "DUEL"), ("f", "BIOGRAPHY"), ("a", "DUEL")):
+            await pilot.press(key)
+            await until(pilot, lambda place=place: f" {place} " in text_of(pilot, "#header"))  # type: ignore[misc]
+            assert len(pilot.app.screen_stack) == depth + 1
+            assert pilot.app.screen_stack[-2] is why
+        await pilot.press("escape")
+        await until(pilot, lambda: pilot.app.screen is why)

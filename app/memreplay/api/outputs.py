@@ -29,7 +29,13 @@ def pages_among(outputs: Iterable[str]) -> list[str]:
 
 
 def write_report_files(
-    recording: Recording, run: RunInfo, results: Results, outputs: Sequence[str], replays: Sequence[Any] = ()
+    recording: Recording,
+    run: RunInfo,
+    results: Results,
+    outputs: Sequence[str],
+    replays: Sequence[Any] = (),
+    *,
+    brief: bool = False,
 ) -> None:
     """Write the results of a run to each output, in the format of its ending; HTML has the replays too."""
     pages = pages_among(outputs)
@@ -41,6 +47,6 @@ def write_report_files(
 
         timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
         curves = budget_curves(timelines, run.settings)
-        text = report_page(results, [Source(recording, run)], replays=replays, curves=curves)
+        text = report_page(results, [Source(recording, run)], replays=replays, curves=curves, brief=brief)
         for output in pages:
             write_whole(output, text)

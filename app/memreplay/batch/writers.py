@@ -221,6 +221,12 @@ def write_results(results: Results, outputs: Sequence[str]) -> None:
             write_whole(output, RENDERERS[ending_of(output, RENDERERS) or ".md"](results))
 
 
+_UNCERTAIN = (
+    "Uncertain are grades of replies on which the rules are often wrong; after the colon stands how many answers"
+    " are right if all of these are wrong, and if all are right. A judge (--judge) leaves none."
+)
+
+
 def print_table(
     results: Results, by: Sequence[Shown] = (), recording: Path | None = None, *, every_table: bool = True
 ) -> None:
@@ -233,6 +239,8 @@ def print_table(
     every_table |= any(row.kind == "test" for row in results.questions)
     for table in tables_of(results) if every_table else [headline_table(results)]:
         _print(console, table)
+    if every_table and any(found.headline.uncertain for found in results.backends.values()):
+        console.print(Text(_UNCERTAIN), soft_wrap=True)
     for each in by:
         tables = list(options_tables(results)) if each == "options" else [breakdown_table(results, each)]
         for table in tables:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -166,6 +167,8 @@ def _save(book: DraftBook, target: Path) -> None:
         say(f"{counts}; {counted(len(conversation.questions), 'question')} in {target}")
         for phrase in lost_in_export(conversation):
             say(f"left out: {phrase}")
+        if conversation.questions:
+            say(f"to ask them of every memory: memreplay --batch --dataset {shlex.quote(str(target))}")
     if left:
         doubtful = sum(book.doubt(draft) is not None for draft in left)
         note = f" ({doubtful} of them because {ANSWER_IN_OTHER_WORDS})" if doubtful else ""

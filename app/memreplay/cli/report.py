@@ -49,15 +49,35 @@ def report(
         list[str] | None,
         typer.Option(metavar="ID", help="With an .html output: a conversation to step through in it. Repeatable."),
     ] = None,
+    brief: Annotated[
+        bool,
+        typer.Option("--brief", help="Write a page of one sentence, one plot and one question."),
+    ] = False,
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
-    outputs = tuple(dict.fromkeys(output or ())) or (default_output(file),)
+    outputs = tuple(dict.fromkeys(output or ())) or (_brief_output(file) if brief else default_output(file),)
+    if brief and (replay or len(pages_among(outputs)) < len(outputs)):
+        raise UsageError("--brief is an HTML page alone; name outputs that end in .html, and no --replay")
     check_report_outputs(outputs, inputs=(file, *([answer_key] if answer_key else ())))
     replays = tuple(dict.fromkeys(replay or ()))
     if replays and not pages_among(outputs):
         raise UsageError("--replay needs an HTML report; add --output report.html")
     every_table = shows_all_tables(tables)
-    write_report(file, run, outputs, answer_key, chosen_breakdowns(by), replays, judged_by, every_table=every_table)
+    write_report(
+        file,
+        run,
+        outputs,
+        answer_key,
+        chosen_breakdowns(by),
+        replays,
+        judged_by,
+        every_table=every_table,
+        brief=brief,
+    )
+
+
+def _brief_output(recording: Path) -> str:
+    return str(Path(default_output(recording).removesuffix(".results.json")).with_suffix(".brief.html"))
 
 
 def default_output(recording: Path) -> str:
@@ -76,6 +96,7 @@ def write_report(
     judged_by: str | None = None,
     *,
     every_table: bool = False,
+    brief: bool = False,
 ) -> Results:
     """Write the results of a recorded run, the newest by default, and print its tables and these breakdowns.
 
@@ -85,7 +106,7 @@ def write_report(
     with closing(open_run(path, run_id, answer_key=answer_key)) as run, reporting_damage(path):
         embedded = _replays(run.recording, run.info, replays) if replays else ()
         results = run.results if judged_by is None else _judged_anew(run, judged_by)
-        write_report_files(run.recording, run.info, results, outputs, embedded)
+        write_report_files(run.recording, run.info, results, outputs, embedded, brief=brief)
     try:
         if judged_by is None:
             store_scores(path, results.run.id, results.questions)

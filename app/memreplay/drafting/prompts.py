@@ -141,7 +141,9 @@ def _written_in(text: str) -> list[object] | None:
 
 def _checked(each: object, id_: str, turns: dict[str, Turn], asked: Collection[str]) -> DraftedQuestion | Drop:
     try:
-        written = _Written.model_validate(each)
+        # The type only sorts questions: one that a model left out costs no draft.
+        typed = {"type": "single_fact", **each} if isinstance(each, dict) else each
+        written = _Written.model_validate(typed)
         evidence = tuple(Quote(turn=_bare(one.turn), quote=one.quote) for one in written.evidence)
         draft = DraftedQuestion(
             id=id_,

@@ -114,7 +114,8 @@ def _by_budget(answers: Answers) -> Figure | None:
         }
     ]
     if curves.context_tokens is not None:
-        cursor = str(curves.budgets[curves.place_of(curves.context_tokens)])
+        run_at = max(curves.context_tokens, 1)
+        cursor = str(min(curves.budgets, key=lambda budget: max(budget / run_at, run_at / budget)))
         rule = {"type": "rule", "strokeDash": [4, 4], "opacity": 0.6}
         layers.append({"data": {"values": [{"budget": cursor}]}, "mark": rule, "encoding": {"x": x}})
     run = "" if curves.context_tokens is None else f" The run had {curves.context_tokens:,}, near the dashed line."

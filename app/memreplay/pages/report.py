@@ -12,6 +12,7 @@ from memreplay.pages.document import SCRIPTS, STYLES, Data, page
 from memreplay.pages.figures import Answers, Figure, figures_of
 from memreplay.pages.plots import drawn
 from memreplay.pages.questions import PREFIXES, Questions, Source
+from memreplay.pages.side_by_side import Side, telling_question, with_prompt
 from memreplay.recording.reader import RunInfo
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.question_row import QuestionRow
@@ -35,22 +36,30 @@ def report_page(
     title: str | None = None,
     replays: Sequence[Any] = (),
     curves: BudgetCurves | None = None,
+    brief: bool = False,
 ) -> str:
     """Return the whole file. Prompts and evidence come from ``sources``; without one for a row, the page says
     so.
 
     ``replays`` come from :func:`memreplay.pages.replay.replay_data`: conversations to step through. ``curves``
-    say how much reaches the prompt at which budget.
+    say how much reaches the prompt at which budget. ``brief``: one sentence, the first plot, and one question
+    at two memories, and nothing else.
     """
-    questions = Questions(results)
+    questions, telling = Questions(results), telling_question(results)
+    sides = [] if telling is None else [*telling]
     for source in sources:
         for conversation, asks in source.conversations():
-            questions.add(conversation, asks)
+            if not brief:
+                questions.add(conversation, asks)
+            sides = [
+                with_prompt(side, conversation, asks) if side.row.conversation == conversation.id else side
+                for side in sides
+            ]
     answers = Answers.of(results, questions.distances, curves)
-    figures = [
-        _DrawnFigure(figure, None if figure.spec is None else drawn(figure.spec, figure.title))
-        for figure in figures_of(answers)
-    ]
+    named = title or f"memreplay: {', '.join(results.run.datasets)}"
+    if brief:
+        return _brief_page(answers, named, sides)
+    figures = [_drawn(figure) for figure in figures_of(answers)]
     embedded = [Data(f"replay-data-{number}", each) for number, each in enumerate(replays)]
     return page(
         "report.html",
@@ -58,7 +67,8 @@ def report_page(
         scripts=SCRIPTS,
         data=[Data("questions-data", questions.as_data()), *embedded],
         replays=embedded,
-        title=title or f"memreplay: {', '.join(results.run.datasets)}",
+        title=named,
+        sides=sides,
         results=results,
         counted=answers.counted,
         figures=figures,
@@ -72,6 +82,27 @@ def report_page(
         settings=sorted(
             (name, value_words(value)) for name, value in results.run.settings.items() if name != AS_GIVEN
         ),
+    )
+
+
+def _drawn(figure: Figure) -> _DrawnFigure:
+    return _DrawnFigure(figure, None if figure.spec is None else drawn(figure.spec, figure.title))
+
+
+def _brief_page(answers: Answers, title: str, sides: Sequence[Side]) -> str:
+    results, curves = answers.results, answers.curves
+    said = [*conclusions(results), *(curves.sentences if curves is not None else ()), *_words(results)]
+    return page(
+        "brief.html",
+        styles=("page.css", "report.css"),
+        scripts=(),
+        data=(),
+        title=title,
+        set_up=_set_up(results.run.settings),
+        counted=answers.counted,
+        sentence=next(iter(said), "There is only one memory: nothing to compare."),
+        figures=[_drawn(figure) for figure in figures_of(answers)[:1]],
+        sides=sides,
     )
 
 

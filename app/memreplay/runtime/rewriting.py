@@ -11,17 +11,20 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from memory_backends.stores.trace import Extraction, ModelCall
+from memreplay.errors import UsageError
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm.counting import Estimate
 from memreplay.llm.model import AnswerModel, AnswerRequest
 from memreplay.llm.ports import text_of_call
 from memreplay.recording.reader import Recording
 from memreplay.runtime.changes import is_wrong
+from memreplay.runtime.models import RunModels
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.evidence_trail import Trail
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.writer import Finding, facts_of, reading_of
-from memreplay.timeline.timeline import Answer
+from memreplay.settings import Settings
+from memreplay.timeline.timeline import Answer, Timeline
 
 WriterChange = Literal["unchanged", "larger_limit", "other_model", "edited_prompt"]
 
@@ -71,6 +74,12 @@ class Rewritten:
     reading: str
     holds: bool
     cost_usd: float | None
+    problem: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Return whether no reply came."""
+        return self.reading == "failed"
 
 
 def lost_facts(recording: Recording, run_id: str) -> Iterator[LostFact]:
@@ -80,17 +89,21 @@ def lost_facts(recording: Recording, run_id: str) -> Iterator[LostFact]:
         attributor = Attributor(timeline)
         seen: set[tuple[str, str]] = set()
         for answer in filter(is_wrong, timeline.answers()):
-            asked = answer.asked
-            question = timeline.question(asked.question_id)
-            if question is None:
-                continue
-            for trail in _trails(attributor, answer):
-                call = _call_of(trail, timeline.calls_at(asked.backend, _position(trail)))
-                if call is None or trail.writer is None or (asked.backend, trail.turn) in seen:
-                    continue
-                seen.add((asked.backend, trail.turn))
-                answerable = attributor.answerable(question)
-                yield LostFact(asked.question_id, asked.backend, trail.turn, trail.writer, call, answerable)
+            for fact in facts_lost_by(timeline, answer, attributor):
+                if (fact.backend, fact.turn) not in seen:
+                    seen.add((fact.backend, fact.turn))
+                    yield fact
+
+
+def facts_lost_by(timeline: Timeline, answer: Answer, attributor: Attributor | None = None) -> Iterator[LostFact]:
+    """Yield the facts of one answer that its memory's writing model was called for and that were never written."""
+    asked, found = answer.asked, attributor or Attributor(timeline)
+    question = timeline.question(asked.question_id)
+    for trail in _trails(found, answer) if question is not None else ():
+        call = _call_of(trail, timeline.calls_at(asked.backend, _position(trail)))
+        if question is not None and call is not None and trail.writer is not None:
+            answerable = found.answerable(question)
+            yield LostFact(asked.question_id, asked.backend, trail.turn, trail.writer, call, answerable)
 
 
 def _trails(attributor: Attributor, answer: Answer) -> list[Trail]:
@@ -157,13 +170,26 @@ def estimate_of(facts: Sequence[LostFact], wanted: WriterChanges) -> dict[str, E
     rows: dict[str, Estimate] = {}
     for fact in facts:
         for change in wanted.names:
-            model = wanted.model if change == "other_model" and wanted.model else fact.call.model
-            row = rows.setdefault(model, Estimate())
+            row, more = (
+                rows.setdefault(model_of(fact, change, wanted), Estimate()),
+                estimate_of_change(fact, change),
+            )
             row.asked += 1
             row.calls += 1
-            row.prompt_tokens += fact.call.prompt_tokens
-            row.reply_tokens += fact.call.completion_tokens * (2 if change == "larger_limit" else 1)
+            row.prompt_tokens += more.prompt_tokens
+            row.reply_tokens += more.reply_tokens
     return rows
+
+
+def estimate_of_change(fact: LostFact, change: WriterChange) -> Estimate:
+    """Return what one call takes: as many tokens as the recorded one, and twice the reply with a larger limit."""
+    reply_tokens = fact.call.completion_tokens * (2 if change == "larger_limit" else 1)
+    return Estimate(calls=1, prompt_tokens=fact.call.prompt_tokens, reply_tokens=reply_tokens)
+
+
+def model_of(fact: LostFact, change: WriterChange, wanted: WriterChanges) -> str:
+    """Return the model that is asked under a change."""
+    return wanted.model if change == "other_model" and wanted.model else fact.call.model
 
 
 async def ask_again(
@@ -176,4 +202,29 @@ async def ask_again(
     facts = facts_of(made)
     pieces = [Piece(text, frozenset([fact.turn])) for text in facts]
     holds = bool(facts) and fact.answerable.part_held_by(fact.turn, pieces)
-    return Rewritten(change, facts, reading_of(made)[0], holds, reply.cost_usd)
+    return Rewritten(change, facts, reading_of(made)[0], holds, reply.cost_usd, reply.error)
+
+
+class WriterAgain:
+    """The writing model of a recorded run, opened at the first call. ``settings`` are those of the run."""
+
+    def __init__(self, settings: Settings, run_id: str) -> None:
+        if settings.extractor is None:
+            raise UsageError("the run names no --extractor, so that its writer cannot be called")
+        self._settings, self._run_id = settings, run_id
+        self._models: RunModels | None = None
+
+    async def ask(self, fact: LostFact, change: WriterChange, wanted: WriterChanges) -> Rewritten:
+        """Ask about one fact under one change. Raises what the model raises where it is not available."""
+        if self._models is None:
+            self._models = RunModels(self._settings, lambda: self._run_id, lambda sentence: None)
+            await self._models.warm_up()
+        model = self._models.writing_model
+        assert model is not None
+        return await ask_again(fact, change, wanted, model, self._settings.api_base)
+
+    def close(self) -> None:
+        """Release the cache of replies."""
+        if self._models is not None:
+            self._models.close()
+            self._models = None

@@ -88,13 +88,20 @@ class Attributor:
     """Attributes the answers of one conversation.
 
     ``suspect_keys`` maps ids of questions whose published answer is doubted to the reason. The closed_book answers
-    are read once: make a new attributor when a live replay has got more answers.
+    are read once: make a new attributor when a live replay has got more answers. ``by_hand`` are further questions
+    by their ids.
     """
 
-    def __init__(self, history: MemoryHistory, suspect_keys: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        history: MemoryHistory,
+        suspect_keys: Mapping[str, str] | None = None,
+        by_hand: Mapping[str, Question] | None = None,
+    ) -> None:
         self._history = history
         self._suspect_keys = suspect_keys or {}
-        self._questions = {question.id: question for question in history.conversation.questions}
+        own = {question.id: question for question in history.conversation.questions}
+        self._questions = {**(by_hand or {}), **own}
         self._memories: dict[tuple[str, int], StoredMemory] = {}
         self._latest: Answerable | None = None
 

@@ -193,6 +193,8 @@ class Timeline:
         self, conversation: Conversation, events: Iterable[ReplayEvent] = (), archive: EventArchive | None = None
     ) -> None:
         self.conversation = conversation
+        self.answered_by_hand: dict[str, Question] = {}
+        """Questions typed in whose right answer the user said, by their ids."""
         self.archive: EventArchive = archive or MemoryArchive()
         self.marks = Markers(conversation)
         self.backends: list[str] = []
@@ -476,5 +478,6 @@ class Timeline:
         return self._observed[session]
 
     def question(self, question_id: str) -> Question | None:
-        """Return a question of the conversation by its id."""
-        return next((q for q in self.conversation.questions if q.id == question_id), None)
+        """Return a question by its id: of the conversation, or one asked by hand whose answer is known."""
+        own = next((q for q in self.conversation.questions if q.id == question_id), None)
+        return own or self.answered_by_hand.get(question_id)

@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from memreplay.views.text import shown_key
 
 Place = Literal[
-    "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "biography", "browser",
+    "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "writer", "biography", "browser",
     "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
     "conversations", "budget",
 ]  # fmt: skip
@@ -25,6 +25,7 @@ PLACES: Final[dict[Place, str]] = {
     "tests": "Results of tests",
     "why": "Why this answer",
     "what_if": "What if",
+    "writer": "The writer asked again",
     "biography": "Fact biography",
     "browser": "Memory browser",
     "regression": "Two runs compared",
@@ -78,6 +79,11 @@ class Action:
     @property
     def _name(self) -> str:
         return re.split(r"[.;:]", self.description)[0]
+
+    @property
+    def in_short(self) -> str:
+        """Return the action in a word or two."""
+        return self.call.removeprefix("app.").replace("_", " ")
 
     @property
     def is_count(self) -> bool:
@@ -256,6 +262,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("what_if", "x", "what if", "Ask a wrong answer again under one change at a time."),
         ("biography", "f", "fact", "Show the biography of the fact in this memory."),
         (
+            "writer",
+            "W",
+            "",
+            "Ask the writing model again about a fact that it never wrote.",
+        ),
+        (
             "shrink",
             "S",
             "",
@@ -275,7 +287,23 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("ask", "enter", "ask", "Ask under the selected change."),
         ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
         ("stop", "x", "", "Stop asking."),
+        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
         ("app.focus_next", "tab", "", "Switch between the two prompts."),
+        ("leave", "escape backspace", "back", "Go back."),
+        *_common(),
+    ),
+    *_at(
+        "writer",
+        ("next", "down j", "", "Select the next change."),
+        ("previous", "up k", "", "Select the previous change."),
+        ("ask", "enter", "ask", "Ask under the selected change."),
+        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
+        ("model", "m", "model", "Try another model too."),
+        ("limit", "l", "limit", "Set the larger limit of a reply, in tokens."),
+        ("instructions", "i", "instructions", "Try the text of a file in place of the writer's instructions too."),
+        ("stop", "x", "", "Stop asking."),
+        ("app.focus_next", "tab", "", "Focus the recorded call, to scroll it."),
         ("leave", "escape backspace", "back", "Go back."),
         *_common(),
     ),
@@ -284,6 +312,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("write", "w", "the write", "Open the replay at the turn of the selected step."),
         ("next_architecture", "right l", "next", "Show the fact in the next architecture."),
         ("previous_architecture", "left h", "previous", "Show it in the previous architecture."),
+        ("what_if", "x", "what if", "Ask a wrong answer again under one change at a time."),
+        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
         ("leave", "escape backspace", "back", "Go back."),
         ("export", "e", "", "Export the screen as an SVG file."),
         ("help", "?", "help", "Show all keys."),
@@ -313,8 +343,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "regression",
         *_moves("change"),
         ("why", "enter y", "why", "Explain both answers of a change, side by side."),
-        ("open_left", "[", "open 1", "Open the first recording at the evidence."),
-        ("open_right", "]", "open 2", "Open the second recording at the evidence."),
+        ("open_left", "o [", "open 1", "Open the first recording at the evidence."),
+        ("open_right", "O ]", "open 2", "Open the second recording at the evidence."),
         ("leave", "escape", "back", "Go back."),
         *_common(quit="quit"),
     ),
@@ -336,6 +366,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("fewer_tokens", "<", "less", "Cut them at a budget of 256 tokens less."),
         ("as_recorded", "0", "", "Return to the cut as it was recorded."),
         ("why", "y", "why", "Explain the answer of this memory."),
+        ("what_if", "x", "what if", "Ask a wrong answer again under one change at a time."),
+        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        ("keep", "t", "test", "Say the answer of a question typed in: it is graded, and kept as a test."),
         ("leave", "escape a backspace", "back", "Go back."),
         *_common(),
     ),
@@ -411,6 +444,18 @@ ACTIONS: Final[tuple[Action, ...]] = (
 def actions_of(place: Place) -> Iterator[Action]:
     """Return the actions of a screen, in the order of the table."""
     return (action for action in ACTIONS if action.place == place)
+
+
+def shared_letters() -> Iterator[tuple[str, dict[str, list[Place]]]]:
+    """Yield each letter that means different things on different screens, with the screens of each meaning."""
+    meanings: dict[str, dict[str, list[Place]]] = {}
+    for action in ACTIONS:
+        for key in action.keys:
+            if len(key) == 1 and key.isalpha():
+                meanings.setdefault(key, {}).setdefault(action.in_short, []).append(action.place)
+    for letter in sorted(meanings, key=lambda key: (key.casefold(), key)):
+        if len(meanings[letter]) > 1:
+            yield letter, meanings[letter]
 
 
 def bindings_of(place: Place) -> list[BindingType]:

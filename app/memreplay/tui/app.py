@@ -28,6 +28,7 @@ from memreplay.tui.requests import (
     ShrinkWanted,
     VisitWanted,
     WhatIfWanted,
+    WriterWanted,
 )
 from memreplay.tui.screens.dialogs import ConversationScreen, OpeningScreen, PickScreen
 from memreplay.tui.screens.start import StartScreen
@@ -255,6 +256,30 @@ class MemreplayApp(TerminalApp):
                 return OneAnswer(settings, source.run_id or "live", path, timeline, answer)
 
             self.push_screen(WhatIfScreen(timeline, message.question, answer, opened))
+
+    @on(WriterWanted)
+    @work(group="opening", exclusive=True)
+    async def _writer_wanted(self, message: WriterWanted) -> None:
+        await loaded("memreplay.runtime.rewriting", "memreplay.tui.screens.rewriting")
+        from memreplay.runtime.recorded import settings_of_run
+        from memreplay.runtime.rewriting import WriterAgain, facts_lost_by
+        from memreplay.tui.screens.rewriting import RewritingScreen
+
+        timeline, answer, given = message.timeline, message.answer, self._launch.settings
+        open_ones = (replay.source for replay in self._open_replays() if replay.timeline is timeline)
+        source = message.source or next(open_ones, None)
+        if source is None:
+            return
+        with self._notifying_errors():
+            facts = await asyncio.to_thread(lambda: [*facts_lost_by(timeline, answer)])
+            if not facts:
+                self.notify("No fact of this answer was lost by a writer whose calls are recorded.", markup=False)
+                return
+            settings = await self._agreed(
+                source, lambda consent: settings_of_run(source.settings, given, source.path or Path(), consent)
+            )
+            writer = WriterAgain(settings, source.run_id or "live")
+            self.push_screen(RewritingScreen(timeline, message.question, answer, facts, writer))
 
     @on(ShrinkWanted)
     @work(group="shrinking", exclusive=True)

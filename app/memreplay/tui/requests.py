@@ -109,6 +109,16 @@ class WhatIfWanted(Message):
 
 
 @dataclass
+class WriterWanted(Message):
+    """Ask the writing model again about the facts of an answer. ``source`` is as in :class:`WhatIfWanted`."""
+
+    timeline: Timeline
+    question: Question
+    answer: Answer
+    source: ReplaySource | None
+
+
+@dataclass
 class ShrinkWanted(Message):
     """Find the smallest conversation on which the memory fails as in an answer, and save it under a name."""
 

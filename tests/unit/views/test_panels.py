@@ -141,7 +141,8 @@ def test_retrievals_show_rank_score_channels_source_turns_and_what_was_cut() -> 
 
 def test_retrievals_of_a_user_turn_stay_until_the_next() -> None:
     known = timeline()
-    assert panel_text(known, "rag", "retrievals", 5) == panel_text(known, "rag", "retrievals", 6)
+    now, later = (panel_text(known, "rag", "retrievals", turn).splitlines() for turn in (5, 6))
+    assert later == [now[0], "turn 6 searches nothing", *now[1:]]
 
 
 def test_rag_shows_what_was_written_at_the_turn() -> None:

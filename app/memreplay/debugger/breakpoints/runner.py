@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -104,6 +105,39 @@ class Stop:
 
     turn: int
     fired: tuple[tuple[Breakpoint, str], ...]
+
+
+_MOST_PATHS: Final = 2_000
+_DEEPEST: Final = 6
+
+
+def written_paths(timeline: Timeline, backend: str | None, turn: int) -> list[str]:
+    """Return the paths of the states at a position, as they are written in a breakpoint: ``shared_data.broker``.
+
+    Of one memory, or of all; those of objects before those inside.
+    """
+    found: dict[str, None] = {}
+    for name in timeline.backends:
+        if backend in (None, name):
+            for key in timeline.state_keys(name):
+                _add_paths(found, timeline.state_at(name, key, turn), "", 0)
+    return list(found)
+
+
+def _add_paths(found: dict[str, None], value: Any, before: str, depth: int) -> None:
+    if not isinstance(value, Mapping) or depth == _DEEPEST:
+        return
+    for name, inner in value.items():
+        if len(found) >= _MOST_PATHS:
+            return
+        plain = name.isidentifier() and name not in _WORDS
+        path = f"{before}.{name}" if plain and before else name if plain else f"{before}[{json.dumps(name)}]"
+        if path:
+            found[path] = None
+            _add_paths(found, inner, path, depth + 1)
+
+
+_WORDS: Final = frozenset("and or not key text hit changed exists contains rank score true false null".split())
 
 
 class BreakpointRunner:

@@ -4,7 +4,7 @@ movement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from time import monotonic
 from typing import Any, Final, Protocol
 
@@ -107,3 +107,12 @@ class TypedCount:
         number = int(self._digits) if self.pending else 0
         self._digits = ""
         return number or None
+
+
+_MOST_NAMED: Final = 6
+
+
+def turns_in_short(turns: Sequence[int]) -> str:
+    """``turns 8, 12, 40``, the first few."""
+    named = ", ".join(map(str, turns[:_MOST_NAMED])) + (" …" if len(turns) > _MOST_NAMED else "")
+    return f"turn{'' if len(turns) == 1 else 's'} {named}"

@@ -15,10 +15,10 @@ from memreplay.debugger.breakpoints import (
     TextSubject,
     parse_breakpoint,
 )
-from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop
+from memreplay.debugger.breakpoints.runner import BreakpointRunner, Stop, written_paths
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.timeline.annotations import SavedBreakpoint
-from memreplay.tui.controllers import ReplayHost, save
+from memreplay.tui.controllers import ReplayHost, save, turns_in_short
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
@@ -33,7 +33,6 @@ _REMOVE = "remove the disabled ones"
 
 
 _MOST_COUNTED = 100
-_MOST_NAMED = 6
 
 
 def _stops_words(stops: Sequence[int]) -> str:
@@ -41,8 +40,7 @@ def _stops_words(stops: Sequence[int]) -> str:
     if not stops:
         return "no stop so far"
     count = "1 stop" if len(stops) == 1 else f"{len(stops)}{'' if len(stops) < _MOST_COUNTED else '+'} stops"
-    named = ", ".join(map(str, stops[:_MOST_NAMED])) + (" …" if len(stops) > _MOST_NAMED else "")
-    return f"{count}: turn{'' if len(stops) == 1 else 's'} {named}"
+    return f"{count}: {turns_in_short(stops)}"
 
 
 class Breakpoints:
@@ -109,13 +107,18 @@ class Breakpoints:
                 f"no stop: no state has {unknown} so far" if unknown else _stops_words(runner.stops(_MOST_COUNTED))
             )
 
+        def paths() -> list[str]:
+            return [] if subject is not None else written_paths(self._source.timeline, backend, self._host.cursor)
+
         def typed(text: str | None) -> None:
             if text is not None:
                 added = parse_breakpoint(text, subject, backend)
                 self._replace([*self._runner.breakpoints, added])
                 self._warn_of_unknown(added)
 
-        self._host.open_screen(TypingScreen(title, _FORMS, refusal=refusal, preview=preview), typed)
+        self._host.open_screen(
+            TypingScreen(title, _FORMS, refusal=refusal, preview=preview, completions=paths), typed
+        )
 
     def _warn_of_unknown(self, added: Breakpoint) -> None:
         """Warn of a path that no state has: it would never stop anything."""

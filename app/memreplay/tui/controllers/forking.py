@@ -72,7 +72,7 @@ class Forking:
             else:
                 self._ask(choices[place - len(branches)], turn)
 
-        names = [f"branch {each.run_id} at turn {each.turn}: {each.edit}" for each in branches]
+        names = [f"fork after turn {each.turn}: {each.edit}" for each in branches]
         title = f"fork after turn {turn}: what to change, or which branch to open"
         self._host.open_screen(PickScreen(title, [*names, *(choice.words for choice in choices)]), chosen)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 from string import ascii_lowercase
+from threading import Lock
+from time import monotonic
 from typing import Final, Literal
 
 from memreplay.debugger.search import Match, SearchIndex, SearchMatches
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.controllers import ReplayHost, save
+from memreplay.tui.controllers import ReplayHost, save, turns_in_short
 from memreplay.tui.controllers.navigation import Navigation
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
@@ -25,6 +28,9 @@ _Choice = Callable[[SearchMatches], int]
 
 _STRIDE: Final = 250
 """Positions that are indexed between two looks for the text."""
+
+_SECONDS_OF_A_PREVIEW: Final = 1.0
+_MOST_PREVIEWED: Final = 200
 
 _FAR: Final = 1000
 """After so many positions any match is shown: a nearer one may still be found where nothing was read yet."""
@@ -53,6 +59,8 @@ class Search:
         self._navigation = navigation
         self._host = host
         self._index: SearchIndex | None = None
+        self._reading = Lock()
+        """A preview and a search read the session in threads of their own."""
         self._wanted: list[_Choice] = []
         self._is_reading = False
         self._text = ""
@@ -69,7 +77,20 @@ class Search:
         """Ask for a text. The session is indexed while the user types."""
         self._start()
         note = "in messages, states, hits and prompts; n and N walk through"
-        self._host.open_screen(TypingScreen("search", note, value=self._text), self._typed)
+        self._host.open_screen(TypingScreen("search", note, value=self._text, preview=self._preview), self._typed)
+
+    def _preview(self, text: str) -> str:
+        """Return where a text stands, as far as is read after a moment; in a thread."""
+        given_up = monotonic() + _SECONDS_OF_A_PREVIEW
+        while True:
+            is_whole, found = self._find(text, self._navigation.cursor)
+            if is_whole or monotonic() > given_up:
+                break
+        if not len(found):
+            return "no match" if is_whole else "no match so far"
+        turns = list(dict.fromkeys(match.turn for match in islice(found, _MOST_PREVIEWED)))
+        count = f"{len(found):,} match{'' if len(found) == 1 else 'es'}"
+        return f"{count}{'' if is_whole else ' so far'}: {turns_in_short(turns)}"
 
     def _typed(self, text: str | None) -> None:
         if text:
@@ -128,10 +149,11 @@ class Search:
             self._is_reading = False
 
     def _find(self, text: str, near: int) -> tuple[bool, SearchMatches]:
-        if self._index is None:
-            self._index = SearchIndex(self._timeline)
-        is_whole = self._index.catch_up(_STRIDE, near)
-        return is_whole, self._index.find(text)
+        with self._reading:
+            if self._index is None:
+                self._index = SearchIndex(self._timeline)
+            is_whole = self._index.catch_up(_STRIDE, near)
+            return is_whole, self._index.find(text)
 
     def _is_settled(self, found: SearchMatches, is_any_good: bool, is_whole: bool) -> bool:
         """Return whether the match that is wanted first is known."""

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar, ParamSpec, TypeVar
+from typing import ClassVar, Final, ParamSpec, TypeVar
 
 from textual import on
 from textual.app import ComposeResult, ScreenStackError
@@ -19,6 +19,7 @@ from memreplay.tui.actions import Place
 from memreplay.tui.controllers import TypedCount
 from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.document import Selectable
+from memreplay.views.text import Span
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -103,6 +104,54 @@ class PlaceScreen(Screen[ScreenResultType]):
 
     def action_leave(self) -> None:
         self.dismiss(None)
+
+
+_ABOUT_AN_ANSWER: Final[dict[Place, str]] = {
+    "why": "why",
+    "what_if": "what if",
+    "biography": "biography",
+    "duel": "duel",
+}
+
+
+class AnswerScreen(PlaceScreen[ScreenResultType]):
+    """One of the screens about an answer. Over the explanation of one, each switches to the others."""
+
+    @property
+    def _explanation(self) -> Screen[object] | None:
+        """Return the explanation that this screen was opened from, or is; None elsewhere."""
+        stack = self.app.screen_stack
+        place = stack.index(self) if self in stack else 0
+        below = (self, *([stack[place - 1]] if place else []))
+        return next((screen for screen in below if getattr(screen, "PLACE", None) == "why"), None)
+
+    @property
+    def tabs(self) -> list[Span]:
+        """Return the names of these screens, this one marked; only its own where there are no others."""
+        others = self._explanation is not None
+        return [
+            Span(f" {name.upper()} ", "recorded") if place == self.PLACE else Span(f" {name} ", "dim")
+            for place, name in _ABOUT_AN_ANSWER.items()
+            if others or place == self.PLACE
+        ]
+
+    def action_what_if(self) -> None:
+        self._switch_to("what_if")
+
+    def action_biography(self) -> None:
+        self._switch_to("biography")
+
+    def action_duel(self) -> None:
+        self._switch_to("duel")
+
+    def _switch_to(self, place: Place) -> None:
+        """Close this screen, and have the explanation below it open another one."""
+        explanation = self._explanation
+        if explanation is None:
+            self.notify("Explain an answer first: these are about one.", markup=False)
+            return
+        self.dismiss(None)
+        explanation.call_after_refresh(explanation.run_action, f"screen.{place}")
 
 
 class Dialog(ModalScreen[ScreenResultType]):

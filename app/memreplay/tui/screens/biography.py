@@ -23,7 +23,7 @@ from memreplay.scoring.verdicts import Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Decision, Destination, Position
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import AnswerScreen, KeyBar
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import head_lines
 from memreplay.views.panels.biography import biography_lines
@@ -31,7 +31,7 @@ from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubje
 from memreplay.views.text import Span, line, one_line
 
 
-class BiographyScreen(PlaceScreen[Destination | None]):
+class BiographyScreen(AnswerScreen[Destination | None]):
     """Returns where the user wants to look in the replay. ``fact`` is a turn, or a question with its evidence."""
 
     PLACE: ClassVar[Place] = "biography"
@@ -95,7 +95,7 @@ class BiographyScreen(PlaceScreen[Destination | None]):
         memory = self._memories[backend]
         others = [name for name in self._backends if name != backend]
         self.query_one("#header", Bar).say(
-            Span(" BIOGRAPHY ", "recorded"),
+            *self.tabs,
             Span(f"  {one_line(backend)}", "strong"),
             Span(f"  ←→ {one_line(', '.join(others))}" if others else "", "dim"),
         )

@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import Screen
+from textual.suggester import Suggester
 from textual.widgets import Input, OptionList
 
 from memory_backends.text import folded
@@ -63,10 +64,29 @@ class Hint(LinesView, can_focus=False):
         self.show([line(Span(one_line(sentence), tone))])
 
 
+class LastWordSuggester(Suggester):
+    """Completes the last word of what is typed; right takes it over. ``words`` are found in a thread, once."""
+
+    def __init__(self, words: Callable[[], Sequence[str]]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._find = words
+        self._words: Sequence[str] | None = None
+
+    async def get_suggestion(self, value: str) -> str | None:
+        start = value.rpartition(" ")[2].lstrip("(")
+        if not start:
+            return None
+        if self._words is None:
+            self._words = await asyncio.to_thread(self._find)
+        longer = (word for word in self._words if word.startswith(start) and word != start)
+        return next((value + word[len(start) :] for word in longer), None)
+
+
 class TypingScreen(Dialog[str | None]):
     """Returns the typed text, or None. ``value`` is the initial text, ``note`` says what is expected.
 
     ``preview`` says in a thread what would come of what is typed so far; nothing where it says nothing.
+    ``completions`` are words that right completes.
     """
 
     PLACE: ClassVar[Place] = "prompt"
@@ -80,6 +100,7 @@ class TypingScreen(Dialog[str | None]):
         value: str = "",
         refusal: Refusal = lambda text: None,
         preview: Callable[[str], str] | None = None,
+        completions: Callable[[], Sequence[str]] | None = None,
     ) -> None:
         super().__init__()
         self._title = title
@@ -87,10 +108,11 @@ class TypingScreen(Dialog[str | None]):
         self._value = value
         self._refusal = refusal
         self._preview = preview
+        self._suggester = None if completions is None else LastWordSuggester(completions)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="typing"):
-            yield Input(self._value, id="typed", compact=True)
+            yield Input(self._value, id="typed", compact=True, suggester=self._suggester)
             yield Hint(id="fits")
 
     def on_mount(self) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import events, on, work
@@ -12,22 +14,31 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 
+from memory_backends.controls import CONTROLS
+from memreplay.conversations.asked_by_hand import keep_question, with_answer
 from memreplay.conversations.models import Question
 from memreplay.debugger.recut import STEP, Limits, Ranking, Recut, way_in
+from memreplay.engine.answers import score_answer
+from memreplay.errors import UsageError
 from memreplay.grading.failures import GradingError
 from memreplay.llm.tokens import token_counter
+from memreplay.numbers import counted
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.verdicts import Label
+from memreplay.settings import AS_GIVEN
+from memreplay.text import occurs_in
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import AnswerScreen, KeyBar
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import AnswersTable, System, head_lines, key_of, stage_sign
 from memreplay.views.panels.duel import DUEL_LEGEND, CandidateSubject, Reached, duel_lines
 from memreplay.views.panels.why import explain_answers
-from memreplay.views.text import Span, line
+from memreplay.views.text import Span, line, one_line
 
 _NARROWEST_COLUMN = 38
+_SECONDS_OF_A_RESULT = 20.0
 
 
 class DuelColumn(LinesView):
@@ -47,7 +58,7 @@ class _Cut:
     reached: Reached
 
 
-class DuelScreen(PlaceScreen[AskKey | None]):
+class DuelScreen(AnswerScreen[AskKey | None]):
     """Returns the answer to explain, or None. ``settings`` are those of the run."""
 
     PLACE: ClassVar[Place] = "duel"
@@ -62,7 +73,7 @@ class DuelScreen(PlaceScreen[AskKey | None]):
         focused: int = 0,
     ) -> None:
         super().__init__()
-        self._timeline = timeline
+        self._timeline, self._settings = timeline, settings
         self._question = question
         self._answers = tuple(answers)
         self._focused_first = focused
@@ -140,7 +151,7 @@ class DuelScreen(PlaceScreen[AskKey | None]):
         is_changed = (self._hits, self._tokens) != (None, None)
         words = f"{limits.hits} hits{budget}"
         self.query_one("#header", Bar).say(
-            Span(" DUEL ", "recorded"),
+            *self.tabs,
             Span(f"  at turn {asked.turn}", "title"),
             Span("  asked by hand" if asked.by_hand else "", "warn"),
             Span(f"  cut again: {words}; no model is asked", "changed")
@@ -256,6 +267,60 @@ class DuelScreen(PlaceScreen[AskKey | None]):
         if isinstance(message.view, DuelColumn) and isinstance(message.subject, CandidateSubject):
             message.view.opened ^= {message.subject.rank}
             self._paint_column(message.view)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self._answers[0].asked.typed is not None if action == "keep" else True
+
+    def action_keep(self) -> None:
+        """Ask for the right answer of a question that was typed in, and for the turn that says it."""
+
+        def typed(expected: str | None) -> None:
+            if expected:
+                self._choose_evidence(expected)
+
+        title = "what is the right answer?"
+        note = "in a few words, as the conversation says it, such as: lead engineer"
+        self.app.push_screen(TypingScreen(title, note, value=self._question.expected), typed)
+
+    def _choose_evidence(self, expected: str) -> None:
+        said = self._timeline.conversation.turns[: self._answers[0].asked.turn]
+        found = [turn for turn in said if occurs_in(expected, turn.text)] or [*said]
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                self._keep(expected, [found[place].id] if place < len(found) else [])
+
+        label = self._timeline.conversation.label_of
+        names = [one_line(f"{turn.number} {label(turn)}: {turn.text}") for turn in found]
+        self.app.push_screen(PickScreen("which turn says it?", [*names, "no single turn"]), chosen)
+
+    def _keep(self, expected: str, evidence: Sequence[str]) -> None:
+        """Grade the replies, and keep the question as a dataset and a test in the current folder."""
+        timeline, asked = self._timeline, self._answers[0].asked
+        question = with_answer(self._question, timeline.conversation, expected, evidence)
+        memories = [answer.asked.backend for answer in self._answers if answer.asked.backend not in CONTROLS]
+        given = {**self._settings, **self._settings.get(AS_GIVEN, {})}
+        tested = dict.fromkeys(memories, given)
+        try:
+            path, test, count = keep_question(Path.cwd(), timeline.conversation, asked.turn, question, tested)
+        except UsageError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        timeline.answered_by_hand[question.id] = question
+        for answer in self._answers:
+            if answer.received is not None:
+                answer.scored = score_answer(question, answer.asked, answer.received.reply)
+        self._question = question
+        self._attributor = Attributor(timeline, by_hand=timeline.answered_by_hand)
+        self._labels = [None for _ in self._answers]
+        self._read()
+        batch = f"memreplay --batch --dataset {shlex.quote(path.name)}"
+        self.notify(
+            f"{counted(count, 'question')} in {path.name}. {batch} asks every memory; pytest {test.name} checks"
+            " what these recall.",
+            timeout=_SECONDS_OF_A_RESULT,
+            markup=False,
+        )
 
     def action_why(self) -> None:
         self.dismiss(key_of(self._answers[self._here]))

@@ -38,10 +38,12 @@ from memreplay.views.panels.answers import (
 )
 from memreplay.views.panels.results import (
     ALL,
+    UNCERTAIN_LEGEND,
     Matrix,
     MatrixDocument,
     ResultsChoice,
     breakdowns,
+    has_uncertain,
     key_of_question,
     labels_of,
     question_details,
@@ -115,8 +117,9 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         narrowed = f"{self._choice.in_short} · {shown:,} of {total:,}" if self._choice.narrows else f"{total:,}"
         listing.border_title = Content(f"questions · {narrowed}")
         listing.show(self.document, in_view=self.document.cursor if chosen else None)
-        kinds = "  ≡ multiple choice" if self._matrix.has_both_kinds else ""
-        self.query_one("#legend", Bar).say(Span(f" {letters_legend(self._matrix.labels)}{kinds}", "dim"))
+        kinds = "≡ by choice, else in words  " if self._matrix.has_both_kinds else ""
+        bounds = f"  {UNCERTAIN_LEGEND}" if has_uncertain(self._matrix) else ""
+        self.query_one("#legend", Bar).say(Span(f" {kinds}{letters_legend(self._matrix.labels)}{bounds}", "dim"))
         self._show_columns()
         self._show_selected()
 

@@ -24,7 +24,7 @@ from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.verdicts import Intervention, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import AnswerScreen, KeyBar
 from memreplay.tui.terminal import WIDTHS
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import head_lines
@@ -37,7 +37,7 @@ class ChangesView(LinesView, can_focus=False):
     """The page of changes; the screen moves its selection."""
 
 
-class WhatIfScreen(PlaceScreen[None]):
+class WhatIfScreen(AnswerScreen[None]):
     """Asks one wrong answer again. ``open_answer`` makes what asks it."""
 
     PLACE: ClassVar[Place] = "what_if"
@@ -200,7 +200,7 @@ class WhatIfScreen(PlaceScreen[None]):
     def _paint_header(self, progress: str) -> None:
         asked = self._answer.asked
         self.query_one("#header", Bar).say(
-            Span(" WHAT IF ", "recorded"),
+            *self.tabs,
             Span(f"  {one_line(asked.backend)}", "strong"),
             Span(f"  {one_line(asked.model)}", "dim"),
             Span(f"  {one_line(progress)}" if progress else "", "warn"),

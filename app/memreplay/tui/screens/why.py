@@ -37,8 +37,9 @@ from memreplay.tui.requests import (
     ShrinkWanted,
     WhatIfWanted,
     WriterCalled,
+    WriterWanted,
 )
-from memreplay.tui.screens import KeyBar, PlaceScreen
+from memreplay.tui.screens import AnswerScreen, KeyBar, PlaceScreen
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
@@ -63,7 +64,7 @@ _RUNGS = 7
 """Candidates of a ranking that are shown."""
 
 
-class WhyScreen(PlaceScreen[Destination | None]):
+class WhyScreen(AnswerScreen[Destination | None]):
     """Returns where the user wants to look in the replay, or None."""
 
     PLACE: ClassVar[Place] = "why"
@@ -146,7 +147,7 @@ class WhyScreen(PlaceScreen[Destination | None]):
         verdict_of = attribution.label if attribution is not None else None
         self.query_one("#head", Head).show(head_lines(self._question, answer, verdict_of))
         self.query_one("#header", Bar).say(
-            Span(" WHY ", "recorded"),
+            *self.tabs,
             Span(f"  {one_line(asked.backend)}", "strong"),
             Span(f"  {one_line(asked.model)}", "dim"),
             Span("  asked by hand" if asked.by_hand else "", "warn"),
@@ -263,6 +264,10 @@ class WhyScreen(PlaceScreen[Destination | None]):
             self.notify(why_not, markup=False)
         else:
             self.post_message(WhatIfWanted(self._timeline, self._question, self.answer, self._source))
+
+    def action_writer(self) -> None:
+        """Ask the model that writes again about facts that it never wrote."""
+        self.post_message(WriterWanted(self._timeline, self._question, self.answer, self._source))
 
     def action_shrink(self) -> None:
         """Have the conversation of a wrong answer shrunk."""

@@ -20,6 +20,10 @@ from memreplay.views.text import Line, Span, holds_words, one_line, width_of
 
 _NEVER_HEARD = "memory never heard this turn: the run was interrupted before it"
 
+_LONG = 100
+"""Lines from which on a panel takes all the room that it gets."""
+_FEWEST = 2
+
 
 class PanelView(LinesView):
     """A panel of an architecture."""
@@ -29,6 +33,7 @@ class PanelView(LinesView):
         self.panel = panel
         self._view: View | None = None
         self._titles = "", ""
+        self._limit: int | None = None
         self.styles.height = f"{panel.weight}fr"
 
     def move_to(self, cursor: int, base: DiffBase, *, heard: bool) -> None:
@@ -37,6 +42,20 @@ class PanelView(LinesView):
         self._view = view
         self._title()
         self._show_view(view)
+
+    @property
+    def rows_wanted(self) -> int | None:
+        """Return the rows that show everything, with the borders; None if they are many, or not known yet."""
+        document, width = self.document, self.scrollable_content_region.width
+        if not width or not isinstance(document, LinesDocument) or len(document) > _LONG:
+            return None
+        return max(self.get_content_height(self.size, self.size, width), _FEWEST) + self.gutter.height
+
+    def limit(self, rows: int | None) -> None:
+        """Let the panel be no higher than so many rows."""
+        if rows != self._limit:
+            self._limit = rows
+            self.styles.max_height = rows
 
     def highlight_text(self, text: str) -> None:
         super().highlight_text(text)
@@ -120,6 +139,18 @@ class ArchitecturePane(Vertical):
         heard = self._timeline.was_heard(cursor)
         for panel in self.panels:
             panel.move_to(cursor, base, heard=heard)
+        self._share_height()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._share_height)
+
+    def _share_height(self) -> None:
+        """Give each panel no more rows than it has; the longest one takes what the others leave."""
+        panels = [*self.panels]
+        wanted = [panel.rows_wanted for panel in panels]
+        longest = max(range(len(panels)), key=lambda place: wanted[place] or _LONG, default=0)
+        for place, (panel, rows) in enumerate(zip(panels, wanted, strict=True)):
+            panel.limit(None if place == longest else rows)
 
     def focus_panel(self) -> None:
         """Focus the first panel."""

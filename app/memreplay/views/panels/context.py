@@ -170,7 +170,8 @@ def composition_view(timeline: Timeline, backend: str, cursor: int) -> View:
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
         return lines_view("context", placeholder(waiting(cursor, "no context has been assembled yet")))
-    lines = _composition_lines(perceived.hits, perceived.cut, perceived.tokens)
+    bars = _composition_lines(perceived.hits, perceived.cut, perceived.tokens)
+    lines = [*_earlier_words(timeline, perceived, cursor), *bars]
     return lines_view(f"context · for turn {perceived.turn}", lines, note=f"{perceived.tokens:,} tokens")
 
 
@@ -234,7 +235,7 @@ def retrievals_view(timeline: Timeline, backend: str, cursor: int, base: DiffBas
     if perceived is None:
         return _nothing_searched("retrievals", cursor)
     lines = _hits_compared(timeline, perceived, base, _ranks)
-    return _read_path_view("retrievals", perceived, [*lines, *_cut_lines(perceived.cut)])
+    return _read_path_view(timeline, "retrievals", perceived, cursor, [*lines, *_cut_lines(perceived.cut)])
 
 
 def candidates_view(timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
@@ -244,19 +245,31 @@ def candidates_view(timeline: Timeline, backend: str, cursor: int, base: DiffBas
         return _nothing_searched("candidates", cursor)
     compared = _hits_compared(timeline, perceived, base, _ranks_and_scores)
     missed = _missed_lines(perceived.missed, backend, _Known.of(timeline.conversation))
-    return _read_path_view("candidates", perceived, [*compared, *missed, *_cut_lines(perceived.cut)])
+    return _read_path_view(
+        timeline, "candidates", perceived, cursor, [*compared, *missed, *_cut_lines(perceived.cut)]
+    )
 
 
 def _nothing_searched(name: str, cursor: int) -> View:
     return lines_view(name, placeholder(waiting(cursor, "nothing has been searched yet")))
 
 
-def _read_path_view(name: str, perceived: Perceived, lines: Sequence[Line]) -> View:
+def _read_path_view(
+    timeline: Timeline, name: str, perceived: Perceived, cursor: int, lines: Sequence[Line]
+) -> View:
     hits, missed = len(perceived.hits), len(perceived.missed)
     below = f" · {missed} more below the cut" if missed else ""
     note = f"{hits} {'hit' if hits == 1 else 'hits'}{below} · {perceived.tokens:,} tokens"
     shown = lines or placeholder(_NO_HITS[perceived.why_empty])
-    return lines_view(f"{name} · for turn {perceived.turn}", shown, note=note)
+    earlier = _earlier_words(timeline, perceived, cursor)
+    return lines_view(f"{name} · for turn {perceived.turn}", [*earlier, *shown], note=note)
+
+
+def _earlier_words(timeline: Timeline, perceived: Perceived, cursor: int) -> list[Line]:
+    """Return the line that says why an earlier turn's read path is shown; none at that turn itself."""
+    if perceived.turn >= cursor:
+        return []
+    return placeholder(f"turn {cursor} searches nothing" if cursor <= timeline.last_turn else "the last search")
 
 
 def _hits_of_base(timeline: Timeline, perceived: Perceived, base: DiffBase) -> Sequence[Hit] | None:

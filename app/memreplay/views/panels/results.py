@@ -248,6 +248,8 @@ def rank_of_value(value: str) -> tuple[int, str]:
 _NARROW_CELL = 3
 _WIDEST_CELL = 14
 _MOST_OF_TEXT = 0.45
+_ROOM_FOR_A_QUESTION = 64
+"""Cells of a question that are worth more than the names of memories above their letters."""
 """The share of a row that is kept for the question itself."""
 
 
@@ -333,7 +335,9 @@ class MatrixDocument(Selectable):
         room = left - (type_width + 1) - (conversation + 1 if conversation else 0)
         # The scores above name the architectures by number: a number says more than the beginning of a name.
         cell = min(longest + 2, _WIDEST_CELL)
-        if cell > room // count - 1:
+        longest_question = max((cells(one_line(one.question.text)) for one in table.questions), default=0)
+        left_for_it = width - number - 3 - (type_width + 1) - (conversation + 1 if conversation else 0)
+        if left_for_it - count * (cell + 1) < min(longest_question, _ROOM_FOR_A_QUESTION):
             cell = _NARROW_CELL
         if room < count * (cell + 1) and cell == _NARROW_CELL:
             conversation = 0 if width < 60 else conversation
@@ -450,6 +454,20 @@ def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -
 def _mean(values: Iterable[float]) -> float | None:
     known: Sequence[float] = list(values)
     return sum(known) / len(known) if known else None
+
+
+UNCERTAIN_LEGEND: Final = "(1–9) were every uncertain grade wrong, or right"
+
+
+def has_uncertain(matrix: Matrix) -> bool:
+    """Return whether the scores of a matrix have bounds, because some grades are uncertain."""
+    answers = (
+        answer
+        for listed in matrix.table.questions
+        for system in matrix.table.systems
+        for answer in matrix.table.repeats(listed, system)
+    )
+    return any(answer.scored is not None and answer.scored.score.uncertain for answer in answers)
 
 
 Breakdown = By | System | None

@@ -17,7 +17,7 @@ from memreplay.scoring import type_words
 from memreplay.scoring.attribution import Attribution, Attributor, without_verdict
 from memreplay.scoring.evidence_trail import LostAt, Trail
 from memreplay.scoring.verdicts import VERDICTS
-from memreplay.scoring.writer import CAUSES
+from memreplay.scoring.writer import CAUSES, WriterCause
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.views.panels.answers import System, key_of, label_tone, sign_of
 from memreplay.views.panels.conversation import turns_words
@@ -59,7 +59,7 @@ def answers_beside(timeline: Timeline, key: AskKey) -> list[Answer]:
 
 def explain_answers(timeline: Timeline, answers: Sequence[Answer]) -> list[Explanation]:
     """Find for each answer where the fact was lost. Slow: it reads every event before them."""
-    attributor = Attributor(timeline)
+    attributor = Attributor(timeline, by_hand=timeline.answered_by_hand)
     return [_explained(attributor, answer, timeline.conversation) for answer in answers]
 
 
@@ -112,6 +112,10 @@ def _choices_lines(question: Question, answer: Answer) -> Iterator[Line]:
         yield line(Span(signs, "good" if right else "dim"), one_line(choice), hang=6, most=2)
 
 
+_WITHOUT_A_CALL: Final = frozenset[WriterCause](["not_called", "not_stored"])
+"""Causes that asking the writer again says nothing about."""
+
+
 def _lost_lines(explanation: Explanation) -> Iterator[Line]:
     attribution = explanation.attribution
     is_right = attribution is not None and attribution.label is not None and VERDICTS[attribution.label].is_right
@@ -125,6 +129,7 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
             yield line(
                 Span("  the writer  ", "dim"),
                 Span(CAUSES[trail.writer.cause], "warn"),
+                Span("" if trail.writer.cause in _WITHOUT_A_CALL else " · W asks it again", "dim"),
                 hang=14,
                 about=TurnSubject(trail.turn),
             )

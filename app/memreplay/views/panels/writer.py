@@ -31,7 +31,12 @@ def writer_view(timeline: Timeline, backend: str, cursor: int) -> View:
     return lines_view("writer", shown, note=f"{len(calls):,}" if calls else "")
 
 
-def _call_lines(call: ModelCall | Extraction, number: int, count: int, about: CallSubject) -> Iterator[Line]:
+def call_lines(call: ModelCall | Extraction) -> list[Line]:
+    """Return one call in full."""
+    return [*_call_lines(call, 1, 1, None)]
+
+
+def _call_lines(call: ModelCall | Extraction, number: int, count: int, about: CallSubject | None) -> Iterator[Line]:
     words, is_read = reading_of(call)
     yield line(
         Span(f"call {number} of {count}  ", "title"),
