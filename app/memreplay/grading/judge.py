@@ -195,6 +195,16 @@ def is_quotation(reply: str, source: str) -> bool:
     return bool(sentences) and all(" ".join(sentence.split()) in held for sentence in sentences)
 
 
+def score_quotation(question: Question, reply: str, scored: Score) -> Score:
+    """Return the score of a reply that quotes: what one sentence says, another that has no answer does not deny."""
+    if scored.decided_by == "denied":
+        each = [score_recall(question, sentence) for sentence in sentences_of(reply)]
+        right = [one for one in each if one.outcome == "correct"]
+        if right and all(one.outcome == "correct" or one.decided_by == "no_match" for one in each):
+            scored = right[0].model_copy(update={"predicted": reply})
+    return scored.model_copy(update={"uncertain": False})
+
+
 def _is_among(token: Token, known: Iterable[Token]) -> bool:
     return any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
 

@@ -6,11 +6,11 @@ conversations of LoCoMo: a softmax over the sentences (or options) of each quest
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from math import fsum
 from typing import TYPE_CHECKING
 
 from memory_backends.retrieval.embedding import CachedEmbedder, MiniLMEmbedder, StoredEmbedder
@@ -48,41 +48,29 @@ def _embedder() -> CachedEmbedder:
 
 
 class Context:
-    """The sentences of a context with what every question about it needs."""
+    """The sentences of a context with what every question about it needs. A passage is turns without a gap."""
 
     def __init__(self, sentences: Sequence[Sentence], spanish: bool) -> None:
         import numpy as np
 
         self.sentences, self.spanish = sentences, spanish
-        self.speakers = {one.speaker for one in self.sentences if one.speaker}
-        self.terms = [_terms(one.dated, self.spanish) for one in self.sentences]
-        self.vectors = _embedder().embed([one.text for one in self.sentences])
-        numbers, self.turn = np.unique([one.turn for one in self.sentences], return_inverse=True)
-        self.follows = np.diff(numbers, prepend=-9) == 1
-        sums = np.zeros((len(numbers), self.vectors.shape[1]))
-        np.add.at(sums, self.turn, self.vectors)
-        self.turn_vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        self.speakers = {one.speaker for one in sentences if one.speaker}
+        self.terms = [_terms(one.dated, spanish) for one in sentences]
+        self.vectors = _embedder().embed([one.text for one in sentences])
+        numbers, self.turn = np.unique([one.turn for one in sentences], return_inverse=True)
+        passages = np.cumsum(np.diff(numbers, prepend=-9) != 1) - 1
+        self.passage = passages[self.turn]
         self.keywords = KeywordIndex()
         said: list[list[str]] = [[] for _ in numbers]
-        for one, turn in zip(self.sentences, self.turn, strict=True):
+        for one, turn in zip(sentences, self.turn, strict=True):
             said[turn].append(one.text)
-        for session, texts in zip(np.cumsum(~self.follows), said, strict=True):
-            self.keywords.add(int(session), " ".join(texts))
-        frequency = Counter(term for terms in self.terms for term in terms)
-        self._weights = {term: np.log(1 + (len(self.terms) + 5) / (n + 0.5)) for term, n in frequency.items()}
-        self._unseen = float(np.log(1 + (len(self.terms) + 5) / 0.5))
+        for passage, texts in zip(passages, said, strict=True):
+            self.keywords.add(int(passage), " ".join(texts))
+        self._frequency = Counter(term for terms in self.terms for term in terms)
 
     def weight(self, term: str) -> float:
         """Return the inverse frequency of a term."""
-        return float(self._weights.get(term, self._unseen))
-
-    def best_of_turns(self, values: Numbers) -> Numbers:
-        """Return the highest value of each turn's sentences."""
-        import numpy as np
-
-        best = np.full(len(self.turn_vectors), -np.inf)
-        np.maximum.at(best, self.turn, values)
-        return best
+        return math.log(1 + (len(self.terms) + 5) / (self._frequency[term] + 0.5))
 
 
 _MOST_SENTENCES, _SHORTLIST = 2000, 500
@@ -147,14 +135,10 @@ def _tells(sentence: Sentence, kind: int | None, asked: set[str]) -> bool:
     )
 
 
-SENTENCE_WEIGHTS = (3.3, 1.4, 1.0, 1.0, 4.2, 2.4, -1.5, 1.8, -0.7, -2.3, 1.6, 1.3, 1.5)
-"""In the order of :meth:`Asked._sentence_features`."""
+_SENTENCE_WEIGHTS = (4.0, 4.7, 5.7, 3.1, 2.7, -2.2, 1.0, -1.5, -2.4)
+"""In the order of :meth:`Asked._features`."""
 
-_TELLS_KIND = 5
-
-_TURNS_READ = 12
-"""The turns that bear most on a question: an option is looked for in these alone."""
-
+_TELLS_KIND = 4
 
 _ASKED_ABOUT = re.compile(
     r"\b(?:do|does|did|is|was|are|were|has|have|had|will|would|can|could|should) ([A-Z][a-z]+)"
@@ -175,8 +159,8 @@ class Asked:
         of_speakers = {term for name in [*self.named, *_NAMES_OF_ROLES] for term in _terms(name, context.spanish)}
         self.terms = _terms(question, context.spanish) - of_speakers
         self.kind = _kind(question)
-        self.features = self._sentence_features(words)
-        self.bearing = self.features @ SENTENCE_WEIGHTS
+        self.features = self._features(words)
+        self.bearing = self.features @ _SENTENCE_WEIGHTS
 
     def is_answered_by(self, place: int) -> bool:
         """Return whether a sentence may tell it: where speakers have names, by or about whom the question names."""
@@ -207,17 +191,18 @@ class Asked:
     def share_of(self, terms: frozenset[str]) -> float:
         """Return the share of the question's terms, by weight, that are among some."""
         weight = self.context.weight
-        return fsum(map(weight, terms & self.terms)) / (fsum(map(weight, self.terms)) or 1.0)
+        return math.fsum(map(weight, terms & self.terms)) / (math.fsum(map(weight, self.terms)) or 1.0)
 
-    def _sentence_features(self, words: set[str]) -> Numbers:
-        """Return a row a sentence: meaning of it, its turn and those beside; words; kind; speaker; keywords."""
+    def _features(self, words: set[str]) -> Numbers:
+        """Return a row a sentence: meaning of it and of its passage, words, keywords, kind, question, speaker."""
         import numpy as np
 
         context, named = self.context, self.named
         (vector,) = _embedder().embed([self.question])
-        turns = context.turn_vectors @ vector
-        before, after = np.roll(turns, 1) * context.follows, np.roll(turns * context.follows, -1)
-        keywords = [context.keywords.scores(self.question, reach) for reach in range(3)]
+        meaning = context.vectors @ vector
+        passages = np.full(context.passage.max() + 1, -1.0)
+        np.maximum.at(passages, context.passage, meaning)
+        keywords = context.keywords.scores(self.question, 1)
         flags = [
             (
                 _tells(one, self.kind, words),
@@ -230,11 +215,11 @@ class Asked:
         ]
         return np.column_stack(
             [
-                context.vectors @ vector,
-                *(values[context.turn] for values in (turns, before, after)),
+                meaning,
+                passages[context.passage],
                 [self.share_of(terms) for terms in context.terms],
+                (keywords / (keywords.max() or 1.0))[context.turn],
                 np.array(flags, dtype=float),
-                *((scores / (scores.max() or 1.0))[context.turn] for scores in keywords),
             ]
         )
 
@@ -246,16 +231,19 @@ def _is_short_for(name: str, words: set[str]) -> bool:
     )
 
 
-OPTION_WEIGHTS = (2.0, 2.1, 1.7, 1.8, 0.12, 0.4)
-"""In the order of :func:`option_features`."""
+_SUPPORT = (4.9, 5.0)
+"""Of an option: its words, in the sentence where they count most; its likeness to what bears on the question."""
 
-_SURE_WEIGHTS, _LEAST_SURE = (1.2, 0.48, 1.1, -0.55, 0.3, -1.36), 0.5
-"""An option's words in one turn, how far it is ahead of the next, and :meth:`Asked.signs` of what holds it."""
+_NEAR, _READ = 8.0, 60
+"""How fast words count less behind the best sentence; how many sentences an option's meaning is compared with."""
 
-_LITERAL = 0.9
 _ALREADY_ASKED = 0.2
-_FAR = -8.0
-"""How much an option that no sentence has in words stands behind."""
+
+_SURE, _LEAST_SURE = (1.9, 0.3, 0.25, 0.0, -0.65), 0.75
+_TOLD, _LEAST_TOLD = (0.19, 2.5, -1.3, 1.0, -0.9), 1.1
+"""Of the words of an option, or the bearing of a sentence, and of :meth:`Asked.signs`: what was never said often
+shares its words with sentences beside.
+"""
 
 
 def answer_choice(text: str, question: str, options: Sequence[str]) -> str:
@@ -268,83 +256,46 @@ def answer_choice(text: str, question: str, options: Sequence[str]) -> str:
     if not context.sentences or not places:
         return given_up
     asked = Asked(context, question)
-    features, holders = option_features(asked, [options[index] for index in places])
-    scores = features @ OPTION_WEIGHTS
-    best, *rest = np.argsort(-scores, kind="stable")
-    lead = scores[best] - scores[rest[0]] if rest else 0.0
+    support, holders = option_support(asked, [options[index] for index in places])
+    best = int(np.argmax(support @ _SUPPORT))
     if nothing is None:
-        return str(places[best]) if features[best, _LITERAL_BY_TURN] > 0 else given_up
-    signs = (features[best, _LITERAL_BY_TURN], lead, *asked.signs(holders[best]))
-    is_sure = np.dot(signs, _SURE_WEIGHTS) >= _LEAST_SURE
+        return str(places[best]) if support[best, 0] > 0 else given_up
+    is_sure = np.dot((support[best, 0], *asked.signs(holders[best])), _SURE) >= _LEAST_SURE
     return str(places[best]) if is_sure and asked.is_answered_by(holders[best]) else given_up
 
 
-_LITERAL_BY_TURN = 3
-
-
-def option_features(asked: Asked, options: Sequence[str]) -> tuple[Numbers, list[int]]:
-    """Return a row an option and the place that holds it best.
-
-    A row is its meaning with the question, alone and with its words; its words in a turn; how near, and how late.
-    """
+def option_support(asked: Asked, options: Sequence[str]) -> tuple[Numbers, list[int]]:
+    """Return a row of words and meaning for each option, and the place that holds it best."""
     import numpy as np
 
-    context, ahead = asked.context, asked.bearing - asked.bearing.max()
-    turns = context.best_of_turns(ahead)
-    places = np.flatnonzero(np.isin(context.turn, np.argsort(-turns, kind="stable")[:_TURNS_READ]))
-    bearing, vectors = ahead[places], context.vectors[places]
-    together = vectors @ _embedder().embed([f"{asked.question} {option}" for option in options]).T
-    alone = vectors @ _embedder().embed(list(options)).T
+    context, near = asked.context, np.exp((asked.bearing - asked.bearing.max()) / _NEAR)
+    read = np.argsort(-asked.bearing, kind="stable")[:_READ]
+    alike = context.vectors[read] @ _embedder().embed(list(options)).T
     wanted = [_terms(option, context.spanish) for option in options]
-    holders = Counter(term for option in wanted for term in option)
-    rows, best_places = [], []
+    shared_by = Counter(term for option in wanted for term in option)
+    words, holders = [], []
     for number, option in enumerate(wanted):
         weights = {
             term: context.weight(term)
             * (_ALREADY_ASKED if term in asked.terms else 1.0)
-            / (1 + 2 * (holders[term] - 1) / len(options))
+            / (1 + 2 * (shared_by[term] - 1) / len(options))
             for term in option
         }
-        total = fsum(weights.values()) or 1.0
-        literal = (
-            np.array([fsum(weights[term] for term in option & context.terms[place]) for place in places]) / total
-        )
-        of_turn: dict[int, set[str]] = {}
-        for place in places:
-            of_turn.setdefault(int(context.turn[place]), set()).update(option & context.terms[place])
-        by_turn = max(
-            fsum(weights[term] for term in held) * np.exp(turns[turn] / 3) for turn, held in of_turn.items()
-        )
-        whole = literal > _LITERAL
-        best = max(bearing[whole].max(initial=_FAR), _FAR)
-        late = places[whole & (bearing > best - 2.5)].max(initial=0) / len(context.sentences)
-        both = together[:, number] + literal / 2
-        best_places.append(int(places[both.argmax()]))
-        rows.append(
-            (
-                together[:, number].max(),
-                alone[:, number].max(),
-                both.max(),
-                by_turn / total,
-                best,
-                late,
-            )
-        )
-    return np.array(rows), best_places
+        total = math.fsum(weights.values()) or 1.0
+        held = near * [math.fsum(weights[term] for term in option & terms) / total for terms in context.terms]
+        words.append(held.max())
+        holders.append(int(held.argmax() if held.max() > 0 else read[alike[:, number].argmax()]))
+    return np.column_stack([words, alike.max(axis=0)]), holders
 
 
-_TOLD_WEIGHTS = (4.6, -2.4, 1.1, -1.7)
-"""In the order of :meth:`Asked.signs`: what was never said often shares its words with sentences beside."""
-
-_LEAST_BEARING, _LEAST_TOLD = 1.5, -1.2
-_BESIDE, _AS_GOOD, _SAME = 2.0, 1.0, 0.6
+_BESIDE, _AS_GOOD, _SAME = 3.0, 1.0, 0.6
 """How far behind the best sentence a second, or a later one that says the same, may be; and how alike that is."""
 
 _WRITTEN_DATE = re.compile(r"\d{1,2} (?:de )?[^\W\d_]{3,} (?:de )?\d{4}|\b(?:19|20)\d\d\b")
 
 
 def answer_recall(text: str, question: str) -> str:
-    """Return the one or two sentences that hold the answer, or :data:`NOT_SAID`.
+    """Return the one or two sentences that bear most on a question, or :data:`NOT_SAID`.
 
     They are as they were said; asked for a date, with each date written out.
     """
@@ -355,14 +306,12 @@ def answer_recall(text: str, question: str) -> str:
         return NOT_SAID
     asked = Asked(context, question)
     bearing, sentences = asked.bearing, context.sentences
-    best, *others = (int(place) for place in np.argsort(-bearing, kind="stable")[:3])
-    is_told = bearing[best] >= _LEAST_BEARING and np.dot(asked.signs(best), _TOLD_WEIGHTS) >= _LEAST_TOLD
-    if not (is_told and asked.is_answered_by(best)):
+    best, *others = (int(place) for place in np.argsort(-bearing, kind="stable")[:2])
+    if np.dot((bearing[best], *asked.signs(best)), _TOLD) < _LEAST_TOLD or not asked.is_answered_by(best):
         return NOT_SAID
     alike = context.vectors @ context.vectors[best] >= _SAME
-    later = np.flatnonzero(alike & (bearing >= bearing[best] - _AS_GOOD))
-    first = max(best, int(later.max(initial=best)))
-    second = [place for place in others[:1] if bearing[place] >= bearing[best] - _BESIDE and not alike[place]]
+    first = int(np.flatnonzero(alike & (bearing >= bearing[best] - _AS_GOOD)).max(initial=best))
+    second = [place for place in others if bearing[place] >= bearing[best] - _BESIDE and not alike[place]]
     picked = [sentences[place] for place in sorted({first, *second})]
     if asked.kind != _DATE:
         return "\n".join(one.text for one in picked)
