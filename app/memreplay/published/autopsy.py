@@ -132,7 +132,7 @@ class Finding:
 class SystemAutopsy:
     """The findings of one published run, in the order of its dataset.
 
-    It ``is_judged`` if the file brings judgements; else our rules decide which answers are right.
+    It ``is_judged`` if the file brings judgements; our rules decide about the others, which are ``unjudged``.
     """
 
     name: str
@@ -144,7 +144,9 @@ class SystemAutopsy:
     joined: str
     findings: tuple[Finding, ...]
     problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     is_judged: bool = True
+    unjudged: int = 0
 
     @property
     def graded(self) -> list[Finding]:
@@ -206,8 +208,8 @@ class SystemAutopsy:
             for each in self.findings
             if each.category is not None
             and (name := _category_name(each.category)) in types
-            and _plain(each.type) in types
-            and name != _plain(each.type)
+            and (meant := _category_name(each.type)) in types
+            and name != meant
         )
 
 
@@ -272,7 +274,9 @@ def autopsy_of(imported: Imported, recording: Recording, results: Results) -> Sy
         joined=imported.joined.sentence,
         findings=tuple(findings),
         problems=published.problems,
+        remarks=published.remarks,
         is_judged=any(answer.judgement is not None for answer in published.answers),
+        unjudged=sum(answer.judgement is None and answer.answer is not None for answer in published.answers),
     )
 
 

@@ -28,7 +28,7 @@ class Section:
 def autopsy_sections(autopsy: Autopsy) -> Iterator[Section]:
     """Yield what is to be said of published runs, the most important first."""
     systems = autopsy.systems
-    yield Section("What was read", [_read(each) for each in systems], [_accuracy(systems)])
+    yield Section("What was read", [said for each in systems for said in _read(each)], [_accuracy(systems)])
     yield Section(
         "Where the wrong answers were lost",
         [sentence for each in systems for sentence in _lost(each)],
@@ -57,14 +57,19 @@ def _short(text: str) -> str:
     return f"“{shortened(text, _LONGEST)}”"
 
 
-def _read(system: SystemAutopsy) -> str:
+def _read(system: SystemAutopsy) -> Iterator[str]:
     stated = system.published_accuracy
     said = f"; the file states {share(stated)} right" if stated is not None else ""
     judged = f"judged by {system.judge}" if system.is_judged else "not judged in the file, so that our rules decide"
-    return (
+    yield (
         f"{system.name}: {counted(len(system.findings), 'answer')} of {system.model} in {system.file}"
         f" ({system.harness}), {judged}{said}; {system.joined}."
     )
+    if system.is_judged and system.unjudged:
+        answers = counted(system.unjudged, "answer")
+        yield f"{system.name}: {answers} without a judgement in the file, about which our rules decide."
+    for remark in system.remarks:
+        yield f"{system.name}: {remark}."
 
 
 def _accuracy(systems: Sequence[SystemAutopsy]) -> Table:
