@@ -286,7 +286,7 @@ def _read(document: Any, format_: Format, path: Path) -> Iterator[PublishedRun]:
             given = [row for row in alone if isinstance(row[1][-1], dict) and "prediction" in row[1][-1]]
             notes = []
             if left_out := len(rows) - len(given):
-                notes.append(f"{left_out:,} rows have no answer of it")
+                notes.append(f"{counted(left_out, 'row')} without an answer of it")
             if "_dialog" not in name and any(found(node, format_.turn_ids) for _, node, _ in given):
                 # The ids are then those of the turns that observations were made of, or of sessions.
                 given = [(at, _without(node, format_.turn_ids), keys) for at, node, keys in given]

@@ -166,6 +166,9 @@ FORMATS: Final[tuple[Format, ...]] = (
         category=("category",),
         expected=("answer",),
         judgement=("llm_score",),
+        recall_ms=("speaker_1_memory_time",),
+        answer_ms=("response_time",),
+        seconds=True,
     ),
     Format(
         name="memorybench/checkpoint",

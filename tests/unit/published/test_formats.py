@@ -294,7 +294,7 @@ def test_each_model_in_a_file_of_locomo_is_a_run_with_its_own_answers(tmp_path: 
     ]
     assert [answer.answer for answer in plain.answers] == [A, "There."]
     assert (dialog.answers[0].answer, dialog.answers[0].turn_ids) == ("A cup.", ("D1:3", "D1:1"))
-    assert dialog.notes == ("1 rows have no answer of it",)
+    assert dialog.notes == ("1 row without an answer of it",)
     assert observation.answers[0].turn_ids is None and "observations" in observation.notes[1]
 
 
