@@ -137,6 +137,7 @@ def import_published_run(
         "published_file": published.path.name,
         "published_judge": published.judge,
         "joined": joined.sentence,
+        **({"evidence": [path.name for path in evidence]} if evidence else {}),
         **({} if published.accuracy is None else {"published_accuracy": published.accuracy}),
         **({"not_read": list(published.problems)} if published.problems else {}),
         **({"read_as": list(published.remarks)} if published.remarks else {}),
