@@ -94,6 +94,7 @@ class Finding:
     the conversation, whichever, stand in the context word for word. ``tokens`` are those
     of the context at whose end all evidence was given. ``lacks`` marks a reply that says that the context lacks
     the answer, ``abstains`` one that says nothing else, ``gives`` one that gives the expected answer all the same.
+    ``guessable`` marks a question that can be answered without memory: with yes or no, or with words of its own.
     """
 
     conversation: str
@@ -121,6 +122,7 @@ class Finding:
     lacks: bool
     abstains: bool
     gives: bool
+    guessable: bool
 
     @property
     def key(self) -> tuple[str, str]:
@@ -178,6 +180,12 @@ class SystemAutopsy:
     def unsupported(self) -> list[Finding]:
         """Return right answers whose context quotes other turns, and holds neither the answer nor any evidence."""
         return [each for each in self.right if each.held is False and each.evidence == "none" and each.quoted_turns]
+
+    @property
+    def without_memory(self) -> tuple[list[Finding], list[Finding]]:
+        """Return right answers that can be guessed from the question, and others whose context gives nothing."""
+        guessed = [each for each in self.right if each.guessable]
+        return guessed, [each for each in self.unsupported if not each.guessable and not each.lacks]
 
     @property
     def quotes(self) -> bool | None:
@@ -332,6 +340,7 @@ class _Examiner:
             lacks=_says_it_lacks(reply),
             abstains=_says_it_lacks(reply) and len(list(sentences_of(reply))) == 1,
             gives=bool(expected) and _holds(expected, reply),
+            guessable=bool(expected) and is_guessable(expected, question.text),
         )
         if is_right is False or (is_right is None and row.outcome == "error"):
             stage = self._stage(found, row, question, asked, context, dates)
@@ -406,6 +415,17 @@ def _holds(expected: str, text: str) -> bool:
             return has_the_letters_of(expected, text) and contains(expected, text)
     except GradingError:
         return False
+
+
+_YES_OR_NO = re.compile(r"\W*(?:(?:most )?(?:likely|probably|possibly) )?(?:yes|no)\b", re.IGNORECASE)
+
+
+def is_guessable(expected: str, question: str) -> bool:
+    """Return whether an answer is yes or no, or one of the things that the question lets choose between."""
+    if _YES_OR_NO.match(expected):
+        return True
+    main = re.split(r"[;,.(]", expected)[0].strip()
+    return " or " in question.lower() and len(normalised(main)) >= _SHORTEST_ANSWER and _holds(main, question)
 
 
 def _says_it_lacks(reply: str) -> bool:

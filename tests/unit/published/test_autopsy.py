@@ -11,7 +11,7 @@ import pytest
 
 from memreplay.batch.report import results_of_run
 from memreplay.pages.autopsy import autopsy_page
-from memreplay.published.autopsy import Autopsy, Finding, SystemAutopsy, autopsy_of
+from memreplay.published.autopsy import Autopsy, Finding, SystemAutopsy, autopsy_of, is_guessable
 from memreplay.published.contexts import dates_in, unescaped
 from memreplay.published.files import read_source
 from memreplay.published.importing import import_published_run
@@ -127,3 +127,19 @@ def test_a_reply_without_a_key_is_judged_by_nobody_else(tmp_path: Path) -> None:
     with closing(Recording.open(tmp_path / "a.sqlite3")) as recording:
         found = autopsy_of(made, recording, results_of_run(recording, recording.run(made.run_id)))
     assert [(each.is_right, each.by_rules) for each in found.findings] == [(True, None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "can_be_guessed"),
+    [
+        ("Would Ann move back?", "Likely no; she is happy here", True),
+        ("Would Ann rather see a national park or a theme park?", "National park; she likes the outdoors", True),
+        ("Does Ann live in Norway or elsewhere?", "Lisbon", False),
+        ("What did Ann make?", "a blue bowl", False),
+        ("Where is Norway Street?", "Norway", False),
+    ],
+)
+def test_questions_that_can_be_answered_without_memory_are_marked(
+    question: str, expected: str, can_be_guessed: bool
+) -> None:
+    assert is_guessable(expected, question) is can_be_guessed
