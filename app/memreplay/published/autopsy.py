@@ -18,8 +18,8 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
-from memreplay.grading.match import contains, has_the_letters_of
-from memreplay.grading.read import content_of, tokens_of
+from memreplay.grading.match import contains, enumeration, has_the_letters_of
+from memreplay.grading.read import Token, content_of, folded, same_token, tokens_of
 from memreplay.grading.veto import asserted
 from memreplay.llm.tokens import TokenCounter, token_counter
 from memreplay.published.answers import PublishedAnswer
@@ -314,6 +314,10 @@ class _Examiner:
         amount: Literal["all", "part", "none"] | None = None
         if known:
             amount = "all" if len(there) == len(evidence) else "part" if there else "none"
+        held = row.answer_in_prompt if known else _holds(expected, context) if has_context and expected else None
+        if amount != "all" and has_context and expected:
+            # "2" and "no" stand in every context.
+            held = None if _is_everywhere(expected) else held or _holds_by_parts(expected, context)
         found = Finding(
             conversation=self._said.conversation.id,
             question_id=question.id,
@@ -329,7 +333,7 @@ class _Examiner:
             stage=None,
             evidence=amount,
             quoted_turns=len(held_turns),
-            held=row.answer_in_prompt if known else _holds(expected, context) if has_context and expected else None,
+            held=held,
             tokens=self._tokens_to_evidence(asked, evidence) if amount == "all" else None,
             context_tokens=asked.context_tokens if has_context else None,
             full_tokens=self._full_tokens,
@@ -426,6 +430,43 @@ def is_guessable(expected: str, question: str) -> bool:
         return True
     main = re.split(r"[;,.(]", expected)[0].strip()
     return " or " in question.lower() and len(normalised(main)) >= _SHORTEST_ANSWER and _holds(main, question)
+
+
+def _is_everywhere(expected: str) -> bool:
+    """Return whether an answer is so short that any context has it by chance: a small number, yes or no."""
+    return re.fullmatch(r"\d{1,2}|yes|no", normalised(expected)) is not None
+
+
+def _holds_by_parts(expected: str, context: str) -> bool:
+    """Return whether a context has every item of an expected list, or most words of a long answer in a sentence."""
+    items = enumeration(expected)
+    if len(items) > 1 and all(
+        len(normalised(item)) >= _SHORTEST_ANSWER and _holds(item, context) for item in items
+    ):
+        return True
+    try:
+        with grading_one_answer():
+            wanted = [token for _, token in content_of(tokens_of(expected))]
+            if len(wanted) < _LONG_ANSWER:
+                return False
+            return any(_covers(wanted, sentence) for sentence in sentences_of(context))
+    except GradingError:
+        return False
+
+
+_LONG_ANSWER = 4
+"""Words; of a shorter answer all must be there."""
+
+
+def _covers(wanted: Sequence[Token], sentence: str) -> bool:
+    words = folded(sentence)
+    near = [token for token in wanted if not token.text.isalpha() or token.text[:3] in words]
+    if len(near) < _SHARE_OF_WORDS * len(wanted):
+        return False
+    given = [token for _, token in content_of(tokens_of(sentence))]
+    there = [token for token in wanted if any(same_token(token, other) for other in given)]
+    missing = [token for token in wanted if token not in there]
+    return len(there) >= _SHARE_OF_WORDS * len(wanted) and all(token.text.isalpha() for token in missing)
 
 
 def _says_it_lacks(reply: str) -> bool:

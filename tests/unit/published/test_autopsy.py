@@ -50,10 +50,36 @@ def finding(dataset: Path, number: int, answer: str, context: str, right: bool =
         (2, "Spain.", "Great! What did you make there, a bowl or a cup?", "absent"),
         (2, "Spain.", "Ann: My sister moved from Norway to Lisbon last", "misread"),
         (3, "A bowl.", "Ann: My sister moved from Norway to Lisbon last", "cut"),
+        (3, "A jug.", "Ann made a blue bowl in class. It was her sister who moved.", "misread"),
+        (3, "A jug.", "Ann made a blue bowl in class.", "reworded"),
     ],
 )
 def test_the_stage_of_a_wrong_answer(dataset: Path, number: int, answer: str, context: str, stage: str) -> None:
     assert finding(dataset, number, answer, context).stage == stage
+
+
+@pytest.mark.parametrize(
+    ("expected", "context", "stage"),
+    [
+        (
+            "by running, reading, or playing the violin each day",
+            "Ann reads, runs or plays violin each day.",
+            "misread",
+        ),
+        ("by running, reading, or playing the violin each day", "Ann runs. Ben plays the violin.", "no_evidence"),
+        (
+            "a walk of 12 miles along the river Tay",
+            "They had a walk of 15 miles along the river Tay.",
+            "no_evidence",
+        ),
+        ("2", "They met 2 friends.", "no_evidence"),
+    ],
+)
+def test_a_context_in_its_own_words_may_hold_a_long_answer_and_no_small_number(
+    dataset: Path, expected: str, context: str, stage: str
+) -> None:
+    asked = {"query_id": "x", "query": "And what of it?", "gold_answers": [expected]}
+    assert finding(dataset, 1, "Something else.", context, **asked).stage == stage
 
 
 def test_an_answer_without_a_reply_or_a_context_says_so(dataset: Path) -> None:
