@@ -376,7 +376,8 @@ class _Examiner:
             if not held_turns_of(asked):
                 return "reworded"
             return "absent" if found.evidence == "none" else "part"
-        if found.asks_for_time and found.has_evidence_date is False and not _holds(question.expected, context):
+        lacks_date = found.asks_for_time and found.has_evidence_date is False
+        if found.evidence == "all" and lacks_date and not _holds(question.expected, context):
             return "undated"
         try:
             with grading_one_answer():

@@ -41,6 +41,7 @@ def finding(dataset: Path, number: int, answer: str, context: str, right: bool =
         (0, "On 11 June.", said("D1:1"), "undated"),
         (0, "On 11 June.", "Session of 4 May 2023. " + said("D1:1"), "misread"),
         (0, "On 11 June.", said("D2:1"), "absent"),
+        (0, "On 11 June.", "Ann went to the pottery class the day after 2 May 2023.", "misread"),
         (1, "A green cup.", said("D1:2"), "absent"),
         (1, "Her flat, happy.", said("D1:3", "D2:2"), "another_value"),
         (1, "The context does not mention what she made.", said("D1:3"), "said_not_there"),
