@@ -42,6 +42,39 @@ def test_an_import_is_reported_compared_and_explained(
     assert "conv-1_q0 (shelf): in the prompt but misread." in why.out
 
 
+def test_the_report_of_an_import_says_how_to_import_it_again(
+    run_cli: RunCli, tmp_path: Path, source: Path, dataset: Path
+) -> None:
+    recording, page = tmp_path / "r.sqlite3", tmp_path / "page.html"
+    run_cli("recordings", "import", source, "--recording", recording, "--evidence", dataset)
+    assert run_cli("report", recording, "--output", page).code == 0
+    command = "memreplay recordings import shelf.json --recording run.sqlite3 --evidence locomo10.json"
+    assert command in page.read_text() and "memreplay --batch" not in page.read_text()
+
+
+def test_a_published_context_is_cut_at_other_budgets_from_its_beginning(
+    run_cli: RunCli, tmp_path: Path, dataset: Path
+) -> None:
+    filler = "## Memory 1\n" + "Nothing of that. " * 60
+    late = f"{filler}\n## Memory 2\n" + said("D1:3")
+    early = "## Memory 1\n" + said("D2:1") + f"\n## Memory 2\n{filler}"
+    whole = said("D1:1")
+    rows = (amb_row(1, "A bowl.", late, True), amb_row(2, "Norway.", early, True), amb_row(0, "3 May", whole, True))
+    recording = tmp_path / "r.sqlite3"
+    source = write(tmp_path / "shelf.json", amb(*rows))
+    run_cli("recordings", "import", source, "--recording", recording, "--evidence", dataset)
+    ran = run_cli("budget", recording, "--output", "-")
+    assert ran.code == 0, ran.err
+    curves = json.loads(ran.out)
+    (curve,) = curves["memories"].values()
+    assert curves["published"] and curve["estimated"]
+    assert curve["n"] == 2, "a context without separate memories cannot be cut"
+    assert curve["answer_in_prompt"] == [0.5, 0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    said_of_it = run_cli("budget", recording).out
+    assert "as published" in said_of_it and "first memories of each published context" in said_of_it
+    assert "fork" not in said_of_it
+
+
 def test_an_autopsy_prints_and_writes_a_page(run_cli: RunCli, tmp_path: Path, source: Path, dataset: Path) -> None:
     page = tmp_path / "report.html"
     ran = run_cli("autopsy", source, "--evidence", dataset, "--output", page)

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlite_utils import Database
 
+from memreplay.recording.annotations import RecordedAnnotations
+from memreplay.recording.reader import Recording
+from memreplay.timeline.timeline import ask_key
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 from tests.stubs.published_results import amb, amb_row, locomo, said
@@ -125,3 +130,61 @@ def test_wrong_usage(run_cli: RunCli, tmp_path: Path, recording: Path) -> None:
     assert run_cli("rejudge", recording, "--judge", "memreplay/extractive").code == 2
     assert run_cli("rejudge", recording, "--judge", STRICT, "--rubric", tmp_path / "none.txt").code == 2
     assert run_cli("rejudge", recording, "--rubric", "plain").code == 2
+
+
+def test_an_estimate_counts_what_is_not_judged_yet_and_asks_nobody(run_cli: RunCli, recording: Path) -> None:
+    with OpenAIServer(judges) as server:
+        first = run_cli(*command(recording, server, "--estimate"))
+        assert first.code == 0 and not server.requests, first.err
+        rows = [line.split() for line in first.out.splitlines() if line.strip().startswith("judge by")]
+        assert [(row[2], row[3], row[4], row[5]) for row in rows] == [
+            ("plain", STRICT, "3", "3"),
+            ("locomo", STRICT, "3", "3"),
+            ("plain", LENIENT, "3", "3"),
+            ("locomo", LENIENT, "3", "3"),
+        ]
+        run_cli("rejudge", recording, "--judge", STRICT, "--rubric", "plain", "--api-base", server.url)
+        left = run_cli(*command(recording, server, "--estimate"))
+        asked = {tuple(row[2:4]): row[4] for row in map(str.split, left.out.splitlines()) if row[:1] == ["judge"]}
+        assert asked["plain", STRICT] == "–" and asked["locomo", STRICT] == "3"
+        assert len(server.requests) == 3
+    assert run_cli("rejudge", recording, "--estimate").code == 2
+
+
+def test_the_page_has_the_tables_and_every_split(run_cli: RunCli, tmp_path: Path, recording: Path) -> None:
+    page = tmp_path / "judges.html"
+    with OpenAIServer(judges) as server:
+        ran = run_cli(*command(recording, server, "--output", page))
+    assert ran.code == 0, ran.err
+    text = page.read_text()
+    assert "Accuracy by judge and rubric" in text and "Agreement of the judges" in text
+    assert "The judges split on 2 answers." in text and "conv-1_q2" in text
+    assert "Every wrong answer" not in text and "memreplay rejudge r.sqlite3 --run" in text
+
+
+def test_labels_by_hand_measure_the_judges_and_correct_the_accuracy(run_cli: RunCli, tmp_path: Path) -> None:
+    """Of 40 answers the judge accepts 30: all 20 right ones and 10 of the 20 wrong ones."""
+    rows = [
+        amb_row(1, f"A {'bowl' if number < 30 else 'cup'} ({number}).", said("D1:3"), number < 20)
+        for number in range(40)
+    ]
+    (tmp_path / "shelf.json").write_text(json.dumps(amb(*rows)))
+    path = tmp_path / "r.sqlite3"
+    dataset = locomo(tmp_path / "locomo10.json")
+    run_cli("recordings", "import", tmp_path / "shelf.json", "--recording", path, "--evidence", dataset)
+    with closing(Recording.open(path)) as opened:
+        run = opened.run()
+        asks = [answer.asked for answer in opened.asks(run.id, "conv-1")]
+        conversation_key = opened.conversation_key(run.id, "conv-1")
+    with closing(sqlite3.connect(path)) as db, db:
+        labels = RecordedAnnotations(lambda: nullcontext(Database(db)), conversation_key, path, (), (), {})
+        for asked in asks:
+            labels.set_label(ask_key(asked), "right" if asked.repeat < 20 else "wrong")
+    with OpenAIServer(judges) as server:
+        ran = run_cli(
+            "rejudge", path, "--judge", STRICT, "--rubric", "plain", "--api-base", server.url, "--output", "-"
+        )
+    (found,) = json.loads(ran.out)["calibration"]
+    assert (found["labels"], found["sensitivity"], found["specificity"]) == (40, 1.0, 0.5)
+    assert (found["raw"], found["corrected"]) == (0.75, 0.5)
+    assert found["corrected_ci95"][0] < 0.5 < found["corrected_ci95"][1]

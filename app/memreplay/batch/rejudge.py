@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -16,10 +17,13 @@ from memreplay.errors import RecordingError, UsageError
 from memreplay.files import read_text
 from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
 from memreplay.llm.catalogue import ensure_reachable
+from memreplay.llm.counting import Estimate, Rows
 from memreplay.llm.judging import ModelJudge
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.numbers import counted, dollars
+from memreplay.recording.reader import Recording
 from memreplay.recording.rejudgements import Ask, JudgePair, RejudgementStore, ask_of, judgements_of
+from memreplay.runtime.counting import Counting, Estimates
 from memreplay.runtime.models import RunModels
 from memreplay.settings import Settings
 from memreplay.signals import two_step_interrupt
@@ -87,9 +91,7 @@ async def rejudge(
     Raises:
         MemreplayError: the recording or a key is unusable; nothing was asked.
     """
-    for judge in judges:
-        if judge == EXTRACTIVE_MODEL:
-            raise UsageError(f"--judge {judge}: the embedded reader cannot judge; name a language model")
+    _refuse_reader(judges)
     with RejudgementStore.open(path) as store:
         run = store.recording.run(run_id)
         models = RunModels(settings, lambda: run.id, say)
@@ -112,6 +114,39 @@ async def rejudge(
         given_up = list(models.rate_limiters.unavailable.values())
     _say(progress, given_up)
     return "stopped" if ending == "complete" and given_up else ending
+
+
+async def estimate_rejudging(
+    path: Path, run_id: str | None, settings: Settings, judges: Sequence[str], rubrics: Sequence[Rubric]
+) -> Estimates:
+    """Return the calls that :func:`rejudge` would make now, by judge and rubric. Asks nobody, and writes nothing.
+
+    Raises:
+        MemreplayError: the recording is unusable, or a judge cannot judge.
+    """
+    _refuse_reader(judges)
+    counting = Counting(settings)
+    rows: Rows = {}
+    with closing(Recording.open(path)) as recording:
+        run = recording.run(run_id)
+        models = RunModels(settings, lambda: run.id, say, counting)
+        try:
+            for judge in judges:
+                for rubric in rubrics:
+                    row = rows[f"judge by {rubric.name}", judge] = counting.judge.row = Estimate()
+                    model = ModelJudge(judge, counting.judge, settings.api_base, rubric.choice, rubric.rule)
+                    for job in _jobs(recording, run.id, [(JudgePair(judge, rubric.name), model)], _Progress()):
+                        row.asked += 1
+                        await job.judge.judge(job.question, job.text)
+        finally:
+            models.close()
+    return Estimates(rows)
+
+
+def _refuse_reader(judges: Sequence[str]) -> None:
+    for judge in judges:
+        if judge == EXTRACTIVE_MODEL:
+            raise UsageError(f"--judge {judge}: the embedded reader cannot judge; name a language model")
 
 
 async def _judge_all(
@@ -140,7 +175,7 @@ async def _judge_all(
     waiting: set[asyncio.Task[None]] = set()
     try:
         with two_step_interrupt(finish_calls, stop_now):
-            for job in _jobs(store, run_id, made, progress):
+            for job in _jobs(store.recording, run_id, made, progress):
                 if progress.stopped:
                     break
                 waiting.add(asyncio.create_task(_judge(store, run_id, job, progress)))
@@ -165,14 +200,14 @@ async def _judge_all(
 
 
 def _jobs(
-    store: RejudgementStore, run_id: str, made: Sequence[tuple[JudgePair, ModelJudge]], progress: _Progress
+    recording: Recording, run_id: str, made: Sequence[tuple[JudgePair, ModelJudge]], progress: _Progress
 ) -> Iterator[_Job]:
-    for conversation_id in store.recording.conversation_ids(run_id):
-        conversation = store.recording.conversation(run_id, conversation_id)
+    for conversation_id in recording.conversation_ids(run_id):
+        conversation = recording.conversation(run_id, conversation_id)
         questions = {question.id: question for question in conversation.questions}
-        answers = [answer for answer in store.recording.asks(run_id, conversation_id) if not answer.asked.by_hand]
+        answers = [answer for answer in recording.asks(run_id, conversation_id) if not answer.asked.by_hand]
         for pair, judge in made:
-            known = judgements_of(store.recording, run_id, conversation_id, pair)
+            known = judgements_of(recording, run_id, conversation_id, pair)
             for answer in answers:
                 question = questions.get(answer.asked.question_id)
                 if question is None or answer.received is None:

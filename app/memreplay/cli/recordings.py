@@ -96,6 +96,8 @@ def import_run(
             f"{len(published.answers):,} answers of {published.system} imported{repeated}; {made.joined.sentence};"
             f" recorded in {recording} as run {made.run_id}"
         )
+        for remark in published.remarks:
+            say(f"{published.system}: {remark}")
     if problems:
         say(f"{problems:,} parts of {source} could not be read and are left out")
         raise typer.Exit(EXIT_QUESTION_ERRORS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from memreplay.batch.estimate import print_estimate
+from memreplay.batch.rejudge import estimate_rejudging, rubric_named
 from memreplay.batch.rejudge import rejudge as judge_again
-from memreplay.batch.rejudge import rubric_named
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.errors import EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
@@ -54,10 +56,14 @@ def rejudge(
     output: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATH", help="Also write the figures here: .json, or - for standard output. Repeatable."
+            metavar="PATH",
+            help="Also write the comparison here: .html, .json, or - for JSON on standard output. Repeatable.",
         ),
     ] = None,
     *,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Count calls, tokens and cost; call no model.")
+    ] = False,
     given: GivenSettings,
 ) -> None:
     """Judge the same answers by several judges and rubrics, and compare them.
@@ -66,12 +72,17 @@ def rejudge(
     Without --judge it shows what was judged before, and asks no model.
     """
     outputs = tuple(dict.fromkeys(output or ()))
-    check_outputs(outputs, (".json",), inputs=(file,))
+    check_outputs(outputs, (".html", ".json"), inputs=(file,))
     settings = read_settings(**given)
     judges = tuple(dict.fromkeys(judge or ()))
     rubrics = [rubric_named(name) for name in dict.fromkeys(rubric or ("auto",))]
     if rubric and not judges:
         raise UsageError("--rubric needs a --judge")
+    if estimate:
+        if not judges or outputs:
+            raise UsageError("--estimate needs a --judge, and writes no --output")
+        print_estimate(asyncio.run(estimate_rejudging(file, run, settings, judges, rubrics)), "answers")
+        return
     ending = asyncio.run(judge_again(file, run, settings, judges, rubrics)) if judges else "complete"
     missing = _show(file, run, outputs)
     if ending != "complete":
@@ -99,6 +110,11 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
     for path in outputs:
         if path == STANDARD_OUTPUT:
             sys.stdout.write(figures)
+        elif Path(path).suffix == ".html":
+            from memreplay.pages.judges import judges_page
+
+            command = shlex.join(["memreplay", "rejudge", file.name, "--run", run.id])
+            write_whole(path, judges_page(run.id, by_judge, labels, questions, command))
         else:
             write_whole(path, figures)
     if STANDARD_OUTPUT not in outputs:

@@ -91,6 +91,8 @@ class BudgetCurves(Frozen):
     crossings: tuple[Crossing, ...]
     top_k: int
     context_tokens: int | None
+    published: bool = False
+    """Whether the contexts were imported from another harness."""
 
     @property
     def sentences(self) -> list[str]:
@@ -101,13 +103,20 @@ class BudgetCurves(Frozen):
         found = [f"{crossing.words}." for crossing in self.crossings]
         if not found and len(known) > 1:
             found.append("No two curves cross by more than one question.")
-        if estimated:
+        if estimated and self.published:
+            found.append(f"{', '.join(estimated)}: estimated by the first memories of each published context.")
+        elif estimated:
             found.append(
                 f"{', '.join(estimated)}: estimated, since such a memory composes its prompt anew for each budget;"
                 " memreplay fork FILE --set context-tokens=N asks it."
             )
         if unknown:
-            found.append(f"{', '.join(unknown)}: nothing can be known, since no ranking or evidence was recorded.")
+            why = (
+                "the file gives no separate memories, or no evidence is known"
+                if self.published
+                else ("no ranking or evidence was recorded")
+            )
+            found.append(f"{', '.join(unknown)}: nothing can be known, since {why}.")
         return found
 
     def place_of(self, tokens: int) -> int:
@@ -182,6 +191,7 @@ def budget_curves(
     """
     found: dict[str, _Found] = {}
     hits = top_k or 0
+    published = False
     for timeline in timelines:
         attributor = Attributor(timeline)
         asked = [answer for answer in timeline.answers() if not answer.asked.by_hand and not answer.asked.repeat]
@@ -192,14 +202,16 @@ def budget_curves(
             memory = found.setdefault(names[answer.asked.backend, answer.asked.model], _Found())
             question = timeline.question(answer.asked.question_id)
             ranking = Ranking(timeline.conversation, answer.asked, settings, token_counter(answer.asked.model))
-            hits = hits or ranking.limits.hits
+            published |= ranking.is_published
+            # A published context has as many memories as it has; nobody set a limit.
+            most = top_k or ranking.limits.hits if ranking.is_published else (hits := hits or ranking.limits.hits)
             if question is None or not _has_evidence(question) or ranking.filling == "unknown":
                 continue
             fact = facts[question.id]
             try:
                 recorded = attributor.is_in_prompt(answer.asked)
                 if fact not in memory.held:
-                    memory.held[fact] = _Held(ranking, attributor.is_in_prompt, hits).over(FINE_BUDGETS)
+                    memory.held[fact] = _Held(ranking, attributor.is_in_prompt, most).over(FINE_BUDGETS)
             except GradingError:
                 continue
             memory.estimated |= ranking.is_estimated
@@ -214,6 +226,7 @@ def budget_curves(
         crossings=tuple(_crossings(found)),
         top_k=hits or int(settings.get("top_k") or 0),
         context_tokens=settings.get("context_tokens"),
+        published=published,
     )
 
 

@@ -11,7 +11,7 @@ composes its prompt anew for every budget can only be estimated.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,8 +28,9 @@ from memreplay.scoring.evidence_trail import LostAt
 
 TokenCounter = Callable[[str], int]
 
-Filling = Literal["whole_hits", "end_of_log", "anew", "unknown"]
+Filling = Literal["whole_hits", "end_of_log", "anew", "published", "unknown"]
 """How a memory fills a prompt. ``anew``: it composes its prompt for each budget, so that a recut is an estimate.
+``published``: another harness wrote its context down, of which a recut takes the beginning, also an estimate.
 ``unknown``: nothing was recorded that could be cut."""
 
 _TOP_K = 10
@@ -92,6 +93,8 @@ class Ranking:
     def filling(self) -> Filling:
         """Return how the prompt was filled, as far as the recording shows it."""
         asked = self.asked
+        if self.is_published:
+            return "published" if len(asked.hits) > 1 else "unknown"
         if self._log is not None:
             return "end_of_log" if self._is_what_was_recorded() else "anew"
         if not (asked.hits or asked.missed):
@@ -118,16 +121,23 @@ class Ranking:
     @property
     def is_estimated(self) -> bool:
         """Return whether a recut is an estimate of what the memory would do."""
-        return self.filling == "anew"
+        return self.filling in ("anew", "published")
+
+    @property
+    def is_published(self) -> bool:
+        """Return whether the context was imported: its rank is its order, and its limits are not known."""
+        return "imported_from" in self.settings
 
     @property
     def is_ranked(self) -> bool:
         """Return whether the number of hits limits it. A log has only one."""
-        return self._log is None
+        return self._log is None or self.is_published
 
     @cached_property
     def limits(self) -> Limits:
         """Return the limits of the run."""
+        if self.is_published:
+            return Limits(len(self.asked.hits), UNLIMITED)
         tokens = context_budget(self.asked.model, self.settings.get("context_tokens"), self.is_ranked)
         return Limits(self.settings.get("top_k") or _TOP_K, tokens)
 
@@ -186,6 +196,8 @@ class Ranking:
                 return self._end_of_log(limits)
             case "whole_hits":
                 return self._whole_hits(limits)
+            case "published":
+                return self._beginning(limits)
             case _:
                 return self._estimate(limits)
 
@@ -206,6 +218,14 @@ class Ranking:
         assert self._log is not None
         hits, tokens, cut = self._log.end(limits.tokens)
         return self._recut(limits, hits, tokens, cut, self._log.total)
+
+    def _beginning(self, limits: Limits) -> Recut:
+        """Take the first memories of a context, up to the one that does not fit."""
+        taken = self.candidates[: max(limits.hits, 0)]
+        sums = list(accumulate(hit.tokens for hit in taken))
+        fit = bisect_right(sums, limits.tokens)
+        shown = [hit.model_copy(update={"in_prompt": place < fit}) for place, hit in enumerate(taken)]
+        return self._recut(limits, shown, sums[fit - 1] if fit else 0, self.asked.cut, sums[-1] if sums else 0)
 
     def _estimate(self, limits: Limits) -> Recut:
         """Take what has no excerpts first, then turn by turn what memory took first, then what it cut.

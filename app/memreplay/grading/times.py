@@ -91,6 +91,10 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
 ]
 
 
+_APPOSITION: Final = re.compile(r"(?:,|:| -| –| —)? \(?(?:(?:the|el|dia) )*")
+"""Text between the name of a day and its date."""
+
+
 _JOINED: Final = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)")
 """Text that joins a date to a time of day ("2023-05-07T10:00"), or a month to its year ("April.2023")."""
 
@@ -110,6 +114,10 @@ def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
             parts = match.groupdict()
+            unit = parts.get("unit") or parts.get("back") or "day"
+            if unit in DAY_NAMES and not parts.get("anchor") and _is_dated(match, unit, plain, dates):
+                taken.append(match.span())
+                continue
             beside = next(
                 (place for place, (_, start, _) in enumerate(dates) if 0 <= start - match.end() <= 1), None
             )
@@ -121,11 +129,19 @@ def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
             else:
                 bases = [*(time.first for time in days), *([said_on] if said_on is not None else [])]
             taken.append(match.span())
-            unit = parts.get("unit") or parts.get("back") or "day"
             count = parts.get("count") or parts.get("since") or ""
             found += (_counted(base, sign, count, unit, match[0]) for base in dict.fromkeys(bases))
     plainly = [time for place, (time, _, _) in enumerate(dates) if place not in anchors]
     return (*plainly, *found)
+
+
+def _is_dated(match: re.Match[str], day: str, plain: str, dates: Sequence[tuple[Time, int, int]]) -> bool:
+    """Return whether the date of a named day follows: "last Friday, 20 October 2023"."""
+    behind = _APPOSITION.match(plain, match.end())
+    return behind is not None and any(
+        start == behind.end() and time.days == 1 and (time.is_of_any_year or time.first.weekday() == DAY_NAMES[day])
+        for time, start, _ in dates
+    )
 
 
 def _counted(base: date, sign: int, count: str, unit: str, words: str) -> Time:
@@ -171,6 +187,24 @@ def _of(said: _Plain, words: str) -> Time:
     return Time(first, last, words, year is None)
 
 
+_MONTH: Final = rf"(?P<month{{}}>{'|'.join(sorted(MONTH_NAMES, key=len, reverse=True))})\.?"
+_TO: Final = r"(?:st|nd|rd|th)? ?(?:-|–|—|to|and|al?|y) ?(?:the )?"
+_RANGE: Final = re.compile(
+    rf"\b(?:{_MONTH.format(1)} (?P<first1>\d{{1,2}}){_TO}(?P<last1>\d{{1,2}})"
+    rf"|(?P<first2>\d{{1,2}}){_TO}(?P<last2>\d{{1,2}})(?:st|nd|rd|th)? (?:of |de )?{_MONTH.format(2)})"
+    r"(?:st|nd|rd|th)?,? (?:of |de )?(?P<year>(?:19|20)\d\d)\b"
+)
+"""Days of one month: "July 15-16, 2023", "15 to 16 July 2023", "del 15 al 16 de julio de 2023"."""
+
+
+def _stretch(match: re.Match[str]) -> Time | None:
+    month = MONTH_NAMES[match["month1"] or match["month2"]]
+    first, last = (
+        _day(int(match["year"]), month, int(match[f"{end}1"] or match[f"{end}2"])) for end in ("first", "last")
+    )
+    return Time(first, last, match[0]) if first < last else None
+
+
 _BEFORE_A_MONTH: Final = frozenset(
     "in en last next early late mid since until during this of de desde hasta pasado proximo by".split()
 )
@@ -180,7 +214,11 @@ def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
     """Yield the dates that stand in a text in full or in part, with their places."""
     before: Token | None = None
     tokens = tokens_of(text)
+    ranges = [(found, match.span()) for match in _RANGE.finditer(plain) if (found := _stretch(match)) is not None]
+    yield from ((time, start, end) for time, (start, end) in ranges)
     for token in tokens:
+        if any(start <= token.start < end for _, (start, end) in ranges):
+            continue
         for said in _readings(token, before, len(tokens) == 1):
             start = token.start + len(plain[token.start : token.end]) - len(plain[token.start : token.end].lstrip())
             words = plain[start : token.end].strip()

@@ -28,6 +28,7 @@ def autopsy_page(autopsy: Autopsy, sections: Sequence[Section], command: str) ->
         scripts=(),
         data=(),
         title=f"Autopsy: {', '.join(dict.fromkeys(system.name for system in autopsy.systems))}",
+        lead="From question, context, answer and judgement alone; no model was asked.",
         version=__version__,
         sections=sections,
         systems=[

@@ -172,5 +172,11 @@ def _words(results: Results) -> list[str]:
 
 def command_of(run: RunInfo) -> str:
     """Return the command that makes such a run again. Datasets are named by their ids, even if files were given."""
+    if (imported := run.settings.get("published_file")) is not None:
+        given = run.settings.get("evidence")
+        names = given if isinstance(given, list) else []
+        evidence = [word for name in names for word in ("--evidence", str(name))]
+        words = ["memreplay", "recordings", "import", str(imported), "--recording", "run.sqlite3"]
+        return shlex.join([*words, *evidence])
     datasets = [word for dataset in run.datasets for word in ("--dataset", dataset)]
     return shlex.join(["memreplay", "--batch", *datasets, *command_line(run.settings)])

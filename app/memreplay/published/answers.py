@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,8 +15,9 @@ class PublishedAnswer:
     """One question in a results file. A field is None where the file does not say.
 
     ``sample`` names the conversation by id or 0-based number, ``asked_at`` is the day that the reader was told it
-    is. ``memories`` are the texts that memory gave to the model, in the file's order; ``judgement`` is the verdict
-    of the harness's own judge and ``judge_reason`` what it said. ``place`` is where in the file it stands.
+    is. ``memories`` are the texts that memory gave to the model, in the file's order; ``turn_ids`` name the turns
+    that it gave, where the file has no texts. ``judgement`` is the verdict of the harness's own judge and
+    ``judge_reason`` what it said. ``place`` is where in the file it stands.
     """
 
     place: str
@@ -29,6 +30,7 @@ class PublishedAnswer:
     answer: str | None = None
     error: str | None = None
     memories: tuple[str, ...] | None = None
+    turn_ids: tuple[str, ...] | None = None
     context_tokens: int | None = None
     recall_ms: float | None = None
     answer_ms: float | None = None
@@ -50,7 +52,8 @@ class PublishedRun:
     """The answers of one run. ``problems`` name every row that could not be read, and why.
 
     ``judge`` is the model that gave the judgements, as the file names it; ``accuracy`` the share of right answers
-    that the file states.
+    that the file states. ``unused`` are the fields of rows that nothing is made of, and in how many rows they
+    stand; ``notes`` say how the file was read.
     """
 
     path: Path
@@ -61,7 +64,21 @@ class PublishedRun:
     answers: tuple[PublishedAnswer, ...]
     problems: tuple[str, ...] = ()
     accuracy: float | None = None
+    unused: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Return how the file was read and what in its rows was not used, as sentences without a full stop."""
+        if not self.unused:
+            return self.notes
+        named = ", ".join(f"{name} ({count:,})" for name, count in list(self.unused.items())[:_MOST_NAMED])
+        more = len(self.unused) - _MOST_NAMED
+        rest = f" and {more:,} more" if more > 0 else ""
+        return (*self.notes, f"fields of its rows that nothing is made of: {named}{rest}")
+
+
+_MOST_NAMED = 20
 
 
 def merged(runs: Sequence[PublishedRun]) -> PublishedRun:
@@ -88,6 +105,7 @@ def merged(runs: Sequence[PublishedRun]) -> PublishedRun:
         accuracy=next((run.accuracy for run in runs if run.accuracy is not None), None),
         answers=tuple(answers.values()),
         problems=(*(problem for run in runs for problem in run.problems), *lost),
+        unused={name: count for run in runs for name, count in run.unused.items()},
         notes=(*first.notes, f"read together: {', '.join(run.path.name for run in runs)}"),
     )
 

@@ -18,8 +18,8 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
-from memreplay.grading.match import contains, has_the_letters_of
-from memreplay.grading.read import content_of, tokens_of
+from memreplay.grading.match import contains, enumeration, has_the_letters_of
+from memreplay.grading.read import Token, content_of, folded, same_token, tokens_of
 from memreplay.grading.veto import asserted
 from memreplay.llm.tokens import TokenCounter, token_counter
 from memreplay.published.answers import PublishedAnswer
@@ -94,6 +94,7 @@ class Finding:
     the conversation, whichever, stand in the context word for word. ``tokens`` are those
     of the context at whose end all evidence was given. ``lacks`` marks a reply that says that the context lacks
     the answer, ``abstains`` one that says nothing else, ``gives`` one that gives the expected answer all the same.
+    ``guessable`` marks a question that can be answered without memory: with yes or no, or with words of its own.
     """
 
     conversation: str
@@ -121,6 +122,7 @@ class Finding:
     lacks: bool
     abstains: bool
     gives: bool
+    guessable: bool
 
     @property
     def key(self) -> tuple[str, str]:
@@ -132,7 +134,7 @@ class Finding:
 class SystemAutopsy:
     """The findings of one published run, in the order of its dataset.
 
-    It ``is_judged`` if the file brings judgements; else our rules decide which answers are right.
+    It ``is_judged`` if the file brings judgements; our rules decide about the others, which are ``unjudged``.
     """
 
     name: str
@@ -144,7 +146,9 @@ class SystemAutopsy:
     joined: str
     findings: tuple[Finding, ...]
     problems: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
     is_judged: bool = True
+    unjudged: int = 0
 
     @property
     def graded(self) -> list[Finding]:
@@ -178,6 +182,12 @@ class SystemAutopsy:
         return [each for each in self.right if each.held is False and each.evidence == "none" and each.quoted_turns]
 
     @property
+    def without_memory(self) -> tuple[list[Finding], list[Finding]]:
+        """Return right answers that can be guessed from the question, and others whose context gives nothing."""
+        guessed = [each for each in self.right if each.guessable]
+        return guessed, [each for each in self.unsupported if not each.guessable and not each.lacks]
+
+    @property
     def quotes(self) -> bool | None:
         """Return whether most contexts quote turns; None where no context can be compared with turns."""
         known = [each.quoted_turns > 0 for each in self.findings if each.context_tokens and each.full_tokens]
@@ -206,8 +216,8 @@ class SystemAutopsy:
             for each in self.findings
             if each.category is not None
             and (name := _category_name(each.category)) in types
-            and _plain(each.type) in types
-            and name != _plain(each.type)
+            and (meant := _category_name(each.type)) in types
+            and name != meant
         )
 
 
@@ -272,7 +282,9 @@ def autopsy_of(imported: Imported, recording: Recording, results: Results) -> Sy
         joined=imported.joined.sentence,
         findings=tuple(findings),
         problems=published.problems,
+        remarks=published.remarks,
         is_judged=any(answer.judgement is not None for answer in published.answers),
+        unjudged=sum(answer.judgement is None and answer.answer is not None for answer in published.answers),
     )
 
 
@@ -302,6 +314,10 @@ class _Examiner:
         amount: Literal["all", "part", "none"] | None = None
         if known:
             amount = "all" if len(there) == len(evidence) else "part" if there else "none"
+        held = row.answer_in_prompt if known else _holds(expected, context) if has_context and expected else None
+        if amount != "all" and has_context and expected:
+            # "2" and "no" stand in every context.
+            held = None if _is_everywhere(expected) else held or _holds_by_parts(expected, context)
         found = Finding(
             conversation=self._said.conversation.id,
             question_id=question.id,
@@ -317,7 +333,7 @@ class _Examiner:
             stage=None,
             evidence=amount,
             quoted_turns=len(held_turns),
-            held=row.answer_in_prompt if known else _holds(expected, context) if has_context and expected else None,
+            held=held,
             tokens=self._tokens_to_evidence(asked, evidence) if amount == "all" else None,
             context_tokens=asked.context_tokens if has_context else None,
             full_tokens=self._full_tokens,
@@ -328,6 +344,7 @@ class _Examiner:
             lacks=_says_it_lacks(reply),
             abstains=_says_it_lacks(reply) and len(list(sentences_of(reply))) == 1,
             gives=bool(expected) and _holds(expected, reply),
+            guessable=bool(expected) and is_guessable(expected, question.text),
         )
         if is_right is False or (is_right is None and row.outcome == "error"):
             stage = self._stage(found, row, question, asked, context, dates)
@@ -359,7 +376,8 @@ class _Examiner:
             if not held_turns_of(asked):
                 return "reworded"
             return "absent" if found.evidence == "none" else "part"
-        if found.asks_for_time and found.has_evidence_date is False and not _holds(question.expected, context):
+        lacks_date = found.asks_for_time and found.has_evidence_date is False
+        if found.evidence == "all" and lacks_date and not _holds(question.expected, context):
             return "undated"
         try:
             with grading_one_answer():
@@ -402,6 +420,54 @@ def _holds(expected: str, text: str) -> bool:
             return has_the_letters_of(expected, text) and contains(expected, text)
     except GradingError:
         return False
+
+
+_YES_OR_NO = re.compile(r"\W*(?:(?:most )?(?:likely|probably|possibly) )?(?:yes|no)\b", re.IGNORECASE)
+
+
+def is_guessable(expected: str, question: str) -> bool:
+    """Return whether an answer is yes or no, or one of the things that the question lets choose between."""
+    if _YES_OR_NO.match(expected):
+        return True
+    main = re.split(r"[;,.(]", expected)[0].strip()
+    return " or " in question.lower() and len(normalised(main)) >= _SHORTEST_ANSWER and _holds(main, question)
+
+
+def _is_everywhere(expected: str) -> bool:
+    """Return whether an answer is so short that any context has it by chance: a small number, yes or no."""
+    return re.fullmatch(r"\d{1,2}|yes|no", normalised(expected)) is not None
+
+
+def _holds_by_parts(expected: str, context: str) -> bool:
+    """Return whether a context has every item of an expected list, or most words of a long answer in a sentence."""
+    items = enumeration(expected)
+    if len(items) > 1 and all(
+        len(normalised(item)) >= _SHORTEST_ANSWER and _holds(item, context) for item in items
+    ):
+        return True
+    try:
+        with grading_one_answer():
+            wanted = [token for _, token in content_of(tokens_of(expected))]
+            if len(wanted) < _LONG_ANSWER:
+                return False
+            return any(_covers(wanted, sentence) for sentence in sentences_of(context))
+    except GradingError:
+        return False
+
+
+_LONG_ANSWER = 4
+"""Words; of a shorter answer all must be there."""
+
+
+def _covers(wanted: Sequence[Token], sentence: str) -> bool:
+    words = folded(sentence)
+    near = [token for token in wanted if not token.text.isalpha() or token.text[:3] in words]
+    if len(near) < _SHARE_OF_WORDS * len(wanted):
+        return False
+    given = [token for _, token in content_of(tokens_of(sentence))]
+    there = [token for token in wanted if any(same_token(token, other) for other in given)]
+    missing = [token for token in wanted if token not in there]
+    return len(there) >= _SHARE_OF_WORDS * len(wanted) and all(token.text.isalpha() for token in missing)
 
 
 def _says_it_lacks(reply: str) -> bool:

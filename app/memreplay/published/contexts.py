@@ -116,6 +116,19 @@ class SaidTurns:
                 found.add(turn.id)
         return tuple(turn.id for turn in self.conversation.turns if turn.id in found)
 
+    def said_by(self, turn_ids: Sequence[str] | None) -> tuple[str, ...] | None:
+        """Return these turns with date and speaker, as a context has them; None where one is unknown."""
+        turns = [self.conversation.turns_by_id.get(turn_id) for turn_id in turn_ids or ()]
+        if turn_ids is None or None in turns:
+            return None
+        lines = []
+        for turn in turns:
+            assert turn is not None
+            date = self.conversation.date_of(turn)
+            dated = f"{date.strftime('%d %B %Y, %H:%M')}: " if date is not None else ""
+            lines.append(f"{dated}{self.conversation.label_of(turn)}: {turn.text}")
+        return tuple(lines)
+
     def broken_off_in(self, text: str, among: Iterable[str]) -> tuple[str, ...]:
         """Return which of these turns a text begins to say at its end, and does not finish."""
         words = normalised(unescaped(text)).split()

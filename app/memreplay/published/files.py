@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ from memreplay.conversations.validation_errors import Place, shown
 from memreplay.errors import DatasetError, UsageError
 from memreplay.files import NOT_REGULAR, is_irregular
 from memreplay.llm.judging import Verdict
-from memreplay.numbers import finite
+from memreplay.numbers import counted, finite
 from memreplay.published.answers import PublishedAnswer, PublishedRun, merged
 from memreplay.published.formats import FORMATS, Format, Node, Paths, found, rows_in
 
@@ -41,6 +42,7 @@ _UNSUSPICIOUS_BYTES = 16 << 20
 _CHUNK = 1 << 20
 _MOST_FILES = 2_000
 _MOST_PROBLEMS = 1_000
+_MOST_NAMED = 5
 _STRUCTURE = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z)|[\[\]{}]', re.DOTALL)
 _BREAKS_TRIED = 64
 _LONGEST_TEXT = 1 << 22
@@ -72,21 +74,27 @@ def _runs_in(folder: Path) -> list[PublishedRun]:
     if len(files) > _MOST_FILES:
         raise UsageError(f"{folder}: holds {len(files):,} files; name the folder of one run")
     runs: list[PublishedRun] = []
-    passed_over: list[str] = []
+    broken: list[str] = []
+    strange: list[str] = []
     for path in files:
         try:
             runs += _runs_of(path)
+        except _NoResultsError:
+            strange.append(str(path.relative_to(folder)))
         except DatasetError as error:
-            passed_over.append(str(error))
+            broken.append(str(error))
     if not runs:
-        reason = f" ({passed_over[0]})" if passed_over else ""
+        reason = f" ({broken[0]})" if broken else ""
         raise UsageError(f"{folder}: holds no results of a known format{reason}")
     groups: dict[tuple[Path, str], list[PublishedRun]] = {}
     for run in runs:
         groups.setdefault((run.path.parent, run.format.partition("/")[0]), []).append(run)
     made = [each for group in groups.values() for each in _joined(group)]
-    broken = tuple(problem for problem in passed_over if "no known format" not in problem)
-    return [replace(made[0], problems=(*made[0].problems, *broken)), *made[1:]]
+    first = made[0]
+    if strange:
+        names = ", ".join(strange[:_MOST_NAMED]) + (" …" if len(strange) > _MOST_NAMED else "")
+        first = replace(first, notes=(*first.notes, f"{counted(len(strange), 'file')} without answers: {names}"))
+    return [replace(first, problems=(*first.problems, *broken)), *made[1:]]
 
 
 def _joined(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
@@ -94,6 +102,10 @@ def _joined(runs: Sequence[PublishedRun]) -> list[PublishedRun]:
     if len(runs) == 1 or len({run.format for run in runs}) < len(runs):
         return list(runs)
     return [merged(sorted(runs, key=lambda run: [each.name for each in FORMATS].index(run.format)))]
+
+
+class _NoResultsError(DatasetError):
+    """A file that can be read, and in which there are no answers."""
 
 
 def _runs_of(path: Path) -> list[PublishedRun]:
@@ -112,9 +124,13 @@ def _runs_of(path: Path) -> list[PublishedRun]:
         for format_ in FORMATS:
             if runs := list(_read(document, format_, path)):
                 return [replace(run, problems=(*problems, *run.problems)[:_MOST_PROBLEMS]) for run in runs]
-    raise place.error(
-        "has no known format" if documents is not None else "is empty",
-        f"per-question results of {', '.join(dict.fromkeys(each.title for each in FORMATS))}",
+    titles = list(dict.fromkeys(each.title for each in FORMATS if each.signature))
+    shape = next((each.title for each in FORMATS if each.root and _has_root((documents,), each)), None)
+    raise _NoResultsError(
+        path.name,
+        "/",
+        "has no known format" if shape is None else f"looks like {shape}, and has no row with an answer",
+        f"per-question results of {', '.join(titles)}, or rows with a question, an answer and the expected one",
     )
 
 
@@ -249,21 +265,76 @@ def _whole_entries(text: bytes) -> Any:
 
 def _read(document: Any, format_: Format, path: Path) -> Iterator[PublishedRun]:
     """Yield the runs of a document; none if it has not this format."""
-    root = (document,)
-    if any(found(root, (each,)) is None for each in format_.root):
+    if not _has_root((document,), format_):
         return
     rows = list(rows_in(document, format_.rows))
     fits = [row for row in rows if isinstance(row[1][-1], dict) and _has(row[1], format_)]
     if not fits:
         return
-    if format_.each is None:
-        yield _run(rows, fits[0][1], format_, path)
-        return
-    names = dict.fromkeys(str(name) for _, node, _ in fits for name in _entries_of(node[-1], format_.each))
-    for name in names:
-        alone = [(pointer, _only(node, format_.each, name), keys) for pointer, node, keys in rows]
-        run = _run(alone, _only(fits[0][1], format_.each, name), format_, path)
-        yield replace(run, system=f"{run.system} {name}")
+    if format_.each is not None:
+        names = dict.fromkeys(str(name) for _, node, _ in fits for name in _entries_of(node[-1], format_.each))
+        for name in names:
+            run = _run([(at, _only(node, format_.each, name), keys) for at, node, keys in rows], format_, path)
+            yield replace(run, system=f"{run.system} {name}")
+    elif format_.prefixed is not None:
+        ending = format_.prefixed
+        names = dict.fromkeys(
+            key.removesuffix(ending) for _, node, _ in fits for key in node[-1] if key.endswith(ending)
+        )
+        for name in names:
+            alone = [(at, _with_prefix(node, name, names), keys) for at, node, keys in rows]
+            given = [row for row in alone if isinstance(row[1][-1], dict) and "prediction" in row[1][-1]]
+            notes = []
+            if left_out := len(rows) - len(given):
+                notes.append(f"{counted(left_out, 'row')} without an answer of it")
+            if "_dialog" not in name and any(found(node, format_.turn_ids) for _, node, _ in given):
+                # The ids are then those of the turns that observations were made of, or of sessions.
+                given = [(at, _without(node, format_.turn_ids), keys) for at, node, keys in given]
+                notes.append("its contexts are observations or summaries, whose texts are not in the file")
+            yield replace(_run(given, format_, path), system=_name(name) or _stem(path), notes=tuple(notes))
+    else:
+        yield from _apart(rows, format_, path)
+
+
+def _has_root(root: Node, format_: Format) -> bool:
+    return all(found(root, (each,)) is not None for each in format_.root)
+
+
+def _apart(rows: Sequence[_Row], format_: Format, path: Path) -> Iterator[PublishedRun]:
+    """Yield a run of the rows of each system, where a file has rows of several."""
+    groups: dict[tuple[str, ...], list[_Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(_text(found(row[1], paths)) or "" for paths in format_.apart), []).append(row)
+    differ = [place for place in range(len(format_.apart)) if len({key[place] for key in groups}) > 1]
+    for key, group in groups.items():
+        run = _run(group, format_, path)
+        name = _name(" ".join(key[place] for place in differ if key[place]))
+        yield replace(run, system=name) if name else run
+
+
+def _without(node: Node, fields: Paths) -> Node:
+    return (*node[:-1], {key: value for key, value in node[-1].items() if key not in fields})
+
+
+def _with_prefix(node: Node, name: str, names: Iterable[str]) -> Node:
+    """Return a row with the fields of one system under their plain names, and those of no other."""
+    row = node[-1]
+    if not isinstance(row, dict):
+        return node
+    # A name may begin with another one: "gpt-4" and "gpt-4_dialog_top_5".
+    others = sorted((other for other in names if other != name), key=len, reverse=True)
+    longer = tuple(f"{other}_" for other in others if other.startswith(f"{name}_"))
+    own = {
+        key.removeprefix(f"{name}_"): value
+        for key, value in row.items()
+        if key.startswith(f"{name}_") and not (longer and key.startswith(longer))
+    }
+    shared = {
+        key: value
+        for key, value in row.items()
+        if not key.startswith(tuple(f"{each}_" for each in (name, *others)))
+    }
+    return (*node[:-1], {**shared, **own})
 
 
 def _entries_of(row: Any, field: str) -> Mapping[str, Any]:
@@ -279,9 +350,12 @@ def _only(node: Node, field: str, name: str) -> Node:
     return (*node[:-1], {**node[-1], field: {} if answer is None else {name: answer}})
 
 
-def _run(
-    rows: Sequence[tuple[str, Node, Mapping[str, str]]], first: Node, format_: Format, path: Path
-) -> PublishedRun:
+_Row = tuple[str, Node, Mapping[str, str]]
+"""The place of a row in its file, the row, and the keys that its path names."""
+
+
+def _run(rows: Sequence[_Row], format_: Format, path: Path) -> PublishedRun:
+    first = next((node for _, node, _ in rows if isinstance(node[-1], dict)), rows[0][1])
     root = first[:1]
     answers: list[PublishedAnswer] = []
     problems: list[str] = []
@@ -292,22 +366,67 @@ def _run(
             problems.append(str(error))
 
     def named(paths: Paths) -> str:
-        return _name(_first(found(root, paths) or found(first, paths)))
+        return _name(_text(found(root, paths) or found(first, paths)))
 
     return PublishedRun(
         path=path,
         format=format_.name,
         system=named(format_.system) or _stem(path),
         model=named(format_.model) or AS_PUBLISHED,
-        judge=named(format_.judge) or f"{format_.title}'s judge",
+        judge=named(format_.judge) or (f"{format_.title}'s judge" if format_.signature else "an unnamed judge"),
         answers=tuple(answers),
         problems=tuple(problems),
         accuracy=finite(found(root, format_.accuracy), 0, 1),
+        unused=_unused([node[-1] for _, node, _ in rows], format_),
+        notes=() if format_.signature else (_taken(first, format_),),
     )
 
 
+def _unused(rows: Sequence[Any], format_: Format) -> Mapping[str, int]:
+    """Return how many rows say something in each field that the format does not name."""
+    counts = Counter(
+        str(name)
+        for row in rows
+        if isinstance(row, dict)
+        for name, value in row.items()
+        if value not in (None, "", [], {})
+    )
+    known = format_.fields
+    return {
+        storable(name)[:_LONGEST_NAME]: count
+        for name, count in counts.most_common()
+        if not any(fnmatchcase(name, field) for field in known)
+    }
+
+
 def _has(node: Node, format_: Format) -> bool:
-    return all(found(node, (each,)) is not None for each in format_.signature)
+    if format_.signature:
+        return all(found(node, (each,)) is not None for each in format_.signature)
+    fields = [_field(node, paths) for paths in (format_.question, format_.answer, format_.expected)]
+    # A dataset has questions and expected answers, and nobody's answers.
+    return None not in fields and len(set(fields)) == len(fields)
+
+
+def _field(node: Node, paths: Paths) -> str | None:
+    """Return the first of the paths that leads to a text, or to a list of texts."""
+    return next((path for path in paths if _text(found(node, (path,))) is not None), None)
+
+
+def _taken(node: Node, format_: Format) -> str:
+    """Return which fields were taken for what in a file of no known harness."""
+    taken = {
+        "question": format_.question,
+        "answer": format_.answer,
+        "expected": format_.expected,
+        "judgement": format_.judgement,
+        "context": format_.memories,
+    }
+    fields = [
+        f"{name} = {path}"
+        for name, paths in taken.items()
+        if (path := next((each for each in paths if found(node, (each,)) not in (None, "")), None))
+    ]
+    return f"of no harness that is known here; read by the names of its fields: {', '.join(fields)}"
 
 
 def _stem(path: Path) -> str:
@@ -325,6 +444,8 @@ def _answer(pointer: str, node: Node, keys: Mapping[str, str], format_: Format, 
     row = node[-1]
     if not isinstance(row, dict):
         raise DatasetError(path.name, pointer, f"is {shown(row)}", "an object with a question and its answer")
+    if isinstance(attached := row.get("attachments"), dict):
+        node = (*node[:-1], _attached(row, attached))
     question = _text(found(node, format_.question))
     question_id = _text(found(node, format_.question_id))
     if not question and not question_id:
@@ -350,6 +471,7 @@ def _answer(pointer: str, node: Node, keys: Mapping[str, str], format_: Format, 
         answer=answer,
         error=error if not answer else None,
         memories=_memories(found(node, format_.memories), format_, _first(found(node, format_.most_memories))),
+        turn_ids=_turn_ids(found(node, format_.turn_ids)),
         context_tokens=None if tokens is None else int(tokens),
         judgement=_verdict(found(node, format_.judgement)),
         judge_reason=_text(found(node, format_.judge_reason)),
@@ -366,18 +488,52 @@ def _text(value: Any) -> str | None:
             return storable(value)[:_LONGEST_TEXT].strip() or None
         case int() | float():
             return f"{value:g}" if isinstance(value, float) else str(value)
+        case list() if any(isinstance(each, dict) and "role" in each for each in value):
+            asked = [each for each in value if isinstance(each, dict) and each.get("role") == "user"]
+            return _text(asked[-1].get("content")) if asked else None
         case list():
             texts = [text for each in value[:_MOST_MEMORIES] if (text := _text(each))]
             return ", ".join(texts) or None
+        case {"text": str(text)}:
+            return _text(text)
         case _:
             return None
+
+
+_ATTACHMENT: Final = "attachment://"
+
+
+def _attached(value: Any, attached: Mapping[str, Any], deep: int = 6) -> Any:
+    """Return a value with the texts that its log keeps apart put back where they belong."""
+    match value:
+        case str() if value.startswith(_ATTACHMENT):
+            return attached.get(value.removeprefix(_ATTACHMENT), value)
+        case list() if deep:
+            return [_attached(each, attached, deep - 1) for each in value]
+        case dict() if deep:
+            return {
+                key: inside if key == "attachments" else _attached(inside, attached, deep - 1)
+                for key, inside in value.items()
+            }
+        case _:
+            return value
+
+
+def _turn_ids(value: Any) -> tuple[str, ...] | None:
+    if not isinstance(value, list):
+        return None
+    return tuple(text for each in value[:_MOST_MEMORIES] if (text := _text(each)))
 
 
 def _first(value: Any) -> Any:
     return value[0] if isinstance(value, list) and value else value
 
 
-_MEMORY_TEXTS: Final = ("memory", "content", "text", "chunk", "fact", "summary", "episode")
+_MEMORY_TEXTS: Final = (
+    *("memory", "content", "text", "chunk", "fact", "summary", "episode"),
+    *("memories", "chunks", "facts", "edges", "episodes", "source_facts"),
+)
+"""Fields of a memory that have its text, or memories of their own."""
 _MEMORY_DATES: Final = ("timestamp", "created_at", "date", "event_date", "occurred_start", "mentioned_at")
 
 
@@ -416,12 +572,18 @@ def _memory(value: Any) -> str:
         return storable(value)[:_LONGEST_TEXT]
     if not isinstance(value, dict):
         return _text(value) or ""
-    text = next((said for name in _MEMORY_TEXTS if isinstance(said := value.get(name), str) and said.strip()), None)
-    if text is None:
+    texts: list[str] = []
+    for name in _MEMORY_TEXTS:
+        inside = value.get(name)
+        parts = inside if isinstance(inside, list) else [inside]
+        found_ = [_memory(part) for part in parts[:_MOST_MEMORIES] if isinstance(part, str | dict)]
+        texts += [text for text in found_ if text.strip() and text not in texts]
+    if not texts:
         try:
             return storable(orjson.dumps(value).decode())[:_LONGEST_TEXT]
         except orjson.JSONEncodeError:
             return ""
+    text = "\n".join(texts)
     date = next((_text(value[name]) for name in _MEMORY_DATES if isinstance(value.get(name), str)), None)
     return storable(f"{date}: {text}" if date and date not in text else text)[:_LONGEST_TEXT]
 

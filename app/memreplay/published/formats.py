@@ -1,7 +1,7 @@
 """The places of question, answer, context and judgement in the results files of each harness: one table a format.
 
 A path names fields from a row inwards, with a dot between them; ``*`` stands for each entry of a list or an object;
-with other characters, ``*`` and ``?`` stand for any in a name.
+with other characters, ``*`` and ``?`` stand for any in a name, and digits for one entry of a list.
 It may begin with ``../``: then it starts at what holds the row. ``{sample}`` in the path of the rows is a key that
 names the conversation. Where there are several paths, the first that leads to something counts.
 """
@@ -23,7 +23,11 @@ class Format:
     ``root`` are fields of the file itself that it must have. ``memories`` may lead to several texts or objects with
     a text; ``memory_mark`` is what begins each memory in a context that is one text. ``each`` is a field whose
     entries are answers to the same question from its first ``most_memories`` memories: each makes a run of its own.
-    Formats whose names begin alike, up to a slash, tell different things of one run.
+    So does each beginning of a field's name that ends in ``prefixed``: those fields lose it. Rows that differ in
+    what ``apart`` leads to belong to different runs.
+    ``turn_ids`` lead to the ids of the turns that are the context, where its text is not in the file.
+    Formats whose names begin alike, up to a slash, tell different things of one run. A format without a signature
+    is that of no harness: its rows must have question, answer and expected answer.
     """
 
     name: str
@@ -52,7 +56,25 @@ class Format:
     judge: Paths = ()
     accuracy: Paths = ()
     each: str | None = None
+    prefixed: str | None = None
+    apart: tuple[Paths, ...] = ()
+    turn_ids: Paths = ()
     most_memories: Paths = ()
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Return the names of a row's fields that are read, or patterns of them."""
+        paths = [path for value in vars(self).values() if isinstance(value, tuple) for path in _flat(value)]
+        names = {path.partition(".")[0] for path in paths if not path.startswith("../")}
+        return frozenset(names | {self.each} if self.each else names)
+
+
+def _flat(paths: tuple[str | Paths, ...]) -> Iterator[str]:
+    for path in paths:
+        if isinstance(path, str):
+            yield path
+        else:
+            yield from path
 
 
 FORMATS: Final[tuple[Format, ...]] = (
@@ -95,6 +117,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         memories=("retrieval.search_results",),
         judgement=("cutoff_results.*.judgment",),
         judge_reason=("cutoff_results.*.reason",),
+        error=("cutoff_results.*.error",),
         recall_ms=("retrieval.search_latency_ms",),
         system=("metadata.project_name", "project_name"),
         model=("metadata.answerer_model", "answerer_model"),
@@ -143,6 +166,9 @@ FORMATS: Final[tuple[Format, ...]] = (
         category=("category",),
         expected=("answer",),
         judgement=("llm_score",),
+        recall_ms=("speaker_1_memory_time",),
+        answer_ms=("response_time",),
+        seconds=True,
     ),
     Format(
         name="memorybench/checkpoint",
@@ -211,7 +237,21 @@ FORMATS: Final[tuple[Format, ...]] = (
         category=("category",),
         expected=("golden_answer",),
         judgement=("llm_judgments", "is_correct"),
-        judge=("metadata.model",),
+        judge=("metadata.model", "metadata.evaluator"),
+        accuracy=("accuracy",),
+    ),
+    Format(
+        name="evermemos/choices",
+        title="EverMemOS evaluation",
+        rows="detailed_results.*",
+        signature=("question_id", "golden_answer"),
+        question=("question",),
+        answer=("generated_answer",),
+        question_id=("question_id",),
+        category=("category",),
+        expected=("golden_answer",),
+        judgement=("llm_judgments", "is_correct"),
+        judge=("metadata.model", "metadata.evaluator"),
         accuracy=("accuracy",),
     ),
     Format(
@@ -258,8 +298,8 @@ FORMATS: Final[tuple[Format, ...]] = (
         rows="samples.*",
         root=("eval",),
         signature=("input", "target", "output"),
-        question=("input", "input.*.content"),
-        answer=("output.choices.*.message.content", "output.completion"),
+        question=("input",),
+        answer=("output.completion", "output.choices.0.message.content"),
         question_id=("id",),
         sample=("metadata.sample_id", "metadata.conversation"),
         category=("metadata.category", "metadata.question_type"),
@@ -270,7 +310,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         error=("error.message",),
         system=("eval.task",),
         model=("eval.model",),
-        judge=("eval.scorers.*.name",),
+        judge=("eval.scorers.*.name", "results.scores.*.name", "results.scorer.name"),
     ),
     Format(
         name="promptfoo",
@@ -288,8 +328,9 @@ FORMATS: Final[tuple[Format, ...]] = (
         judge_reason=("gradingResult.reason",),
         error=("error",),
         answer_ms=("latencyMs",),
-        system=("provider.label", "provider.id"),
-        model=("provider.id",),
+        system=("provider.label", "provider.id", "provider"),
+        apart=(("provider.label", "provider.id", "provider"), ("prompt.label", "promptIdx")),
+        model=("provider.id", "provider"),
     ),
     Format(
         name="locomo",
@@ -297,11 +338,12 @@ FORMATS: Final[tuple[Format, ...]] = (
         rows="*.qa.*",
         signature=("question", "category", "*_prediction"),
         question=("question",),
-        answer=("*_prediction",),
+        answer=("prediction",),
         sample=("../../sample_id",),
         category=("category",),
         expected=("answer", "adversarial_answer"),
-        memories=("*_context_texts",),
+        turn_ids=("prediction_context",),
+        prefixed="_prediction",
     ),
     Format(
         name="longmemeval/hypotheses",
@@ -316,6 +358,40 @@ FORMATS: Final[tuple[Format, ...]] = (
         memories=("retrieved_context", "context"),
         judgement=("autoeval_label.label",),
         judge=("autoeval_label.model",),
+    ),
+    *(
+        Format(
+            name="unnamed",
+            title="no known harness",
+            rows=rows,
+            signature=(),
+            question=("question", "query", "input"),
+            answer=(
+                *("prediction", "predicted_answer", "predicted", "generated_answer", "model_answer", "hypothesis"),
+                *("response", "actual", "system_answer", "output", "answer"),
+            ),
+            question_id=("question_id", "questionId", "qid", "id", "itemId"),
+            sample=("sample_id", "conversation_id", "conv_id", "conv_index", "conversation_idx"),
+            category=("category_name", "question_type", "category", "type"),
+            asked_at=("question_date",),
+            expected=(
+                *("ground_truth", "ground_truth_answer", "golden_answer", "gold_answers", "gold_answer", "gold"),
+                *("correct_answer", "expected_answer", "expected", "reference", "target", "answer"),
+            ),
+            memories=(
+                *("retrieved_contents", "retrieved_memories", "retrievedContext", "retrieved_context", "retrieved"),
+                *("contexts", "context", "memories", "search_results"),
+            ),
+            judgement=("llm_correct", "llm_score", "judge_correct", "is_correct", "correct", "judgment", "label"),
+            judge_reason=("judge_reason", "judge_reasoning", "judge_explanation", "explanation", "reason"),
+            error=("error",),
+            recall_ms=("retrieval_time_ms", "search_time_ms"),
+            apart=(("system", "provider", "backend"),),
+            system=("system", "provider", "backend"),
+            model=("model", "llm_model", "answer_model"),
+            judge=("judge_model", "judge"),
+        )
+        for rows in ("*", "results.*", "per_question.*", "questions.*", "evaluations.*", "details.*", "{sample}.*")
     ),
 )
 
@@ -357,12 +433,15 @@ def _escaped(key: object) -> str:
 
 
 def found(node: Node, paths: Paths) -> Any:
-    """Return what the first of the paths leads to that leads to anything; None otherwise."""
+    """Return what the first of the paths leads to that leads to anything, if possible to no empty text."""
+    empty = None
     for path in paths:
         values = list(_values(node, path))
-        if values:
+        if any(value != "" for value in values):
             return values if _names_several(path) else values[0]
-    return None
+        if values:
+            empty = ""
+    return empty
 
 
 def _names_several(path: str) -> bool:
@@ -391,3 +470,5 @@ def _inside(value: Any, steps: list[str]) -> Iterator[Any]:
                 yield from _inside(inside, rest)
     elif isinstance(value, dict) and step in value:
         yield from _inside(value[step], rest)
+    elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+        yield from _inside(value[int(step)], rest)

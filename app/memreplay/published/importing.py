@@ -137,8 +137,10 @@ def import_published_run(
         "published_file": published.path.name,
         "published_judge": published.judge,
         "joined": joined.sentence,
+        **({"evidence": [path.name for path in evidence]} if evidence else {}),
         **({} if published.accuracy is None else {"published_accuracy": published.accuracy}),
         **({"not_read": list(published.problems)} if published.problems else {}),
+        **({"read_as": list(published.remarks)} if published.remarks else {}),
     }
     datasets: list[str] = []
     recorder = RunRecorder.start(recording, settings, [], fingerprint(settings))
@@ -327,7 +329,8 @@ def _asked(
     placed: _Placed, said: SaidTurns, published: PublishedRun, backend: str, turn: int, count: Any
 ) -> QuestionAsked:
     answer = placed.answer
-    memories = answer.memories or ()
+    given = said.said_by(answer.turn_ids) if answer.memories is None else answer.memories
+    memories = given or ()
     hits = tuple(
         Hit(
             id=f"memory {rank}",
@@ -357,7 +360,7 @@ def _asked(
         cut=(Cut(place="context", turns=broken, tokens=0),) if broken else (),
         context_tokens=sum(hit.tokens for hit in hits) if tokens is None else tokens,
         prompt=()
-        if answer.memories is None
+        if given is None
         else (PromptMessage(role="user", segments=(context, f"{_QUESTION}{placed.question.text}")),),
         recall_ms=answer.recall_ms or 0.0,
         measured=False,

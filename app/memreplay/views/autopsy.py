@@ -28,7 +28,7 @@ class Section:
 def autopsy_sections(autopsy: Autopsy) -> Iterator[Section]:
     """Yield what is to be said of published runs, the most important first."""
     systems = autopsy.systems
-    yield Section("What was read", [_read(each) for each in systems], [_accuracy(systems)])
+    yield Section("What was read", [said for each in systems for said in _read(each)], [_accuracy(systems)])
     yield Section(
         "Where the wrong answers were lost",
         [sentence for each in systems for sentence in _lost(each)],
@@ -43,6 +43,7 @@ def autopsy_sections(autopsy: Autopsy) -> Iterator[Section]:
             [_agreement(judged)],
             [example for each in judged for example in _disagreements(each)],
         )
+    yield Section("What closed book would give", [s for each in systems for s in _closed_book(each)])
     yield Section("What is odd in the files", list(_oddities(autopsy)))
     if missed := autopsy.missed_by_all:
         yield Section(
@@ -57,14 +58,19 @@ def _short(text: str) -> str:
     return f"“{shortened(text, _LONGEST)}”"
 
 
-def _read(system: SystemAutopsy) -> str:
+def _read(system: SystemAutopsy) -> Iterator[str]:
     stated = system.published_accuracy
     said = f"; the file states {share(stated)} right" if stated is not None else ""
     judged = f"judged by {system.judge}" if system.is_judged else "not judged in the file, so that our rules decide"
-    return (
+    yield (
         f"{system.name}: {counted(len(system.findings), 'answer')} of {system.model} in {system.file}"
         f" ({system.harness}), {judged}{said}; {system.joined}."
     )
+    if system.is_judged and system.unjudged:
+        answers = counted(system.unjudged, "answer")
+        yield f"{system.name}: {answers} without a judgement in the file, about which our rules decide."
+    for remark in system.remarks:
+        yield f"{system.name}: {remark}."
 
 
 def _accuracy(systems: Sequence[SystemAutopsy]) -> Table:
@@ -205,11 +211,23 @@ def _judging(system: SystemAutopsy) -> Iterator[str]:
             f"{system.name}: {counted(len(lacking), 'answer')} judged right {_verb(lacking)} that the context"
             f" does not have it{rest}."
         )
-    if unsupported := system.unsupported:
-        yield (
-            f"{system.name}: {counted(len(unsupported), 'answer')} judged right rest on a context with neither the"
-            " answer nor any of the evidence: the model may give them without any memory."
+
+
+def _closed_book(system: SystemAutopsy) -> Iterator[str]:
+    guessed, unsupported = system.without_memory
+    if not guessed and not unsupported:
+        return
+    of_all = sum(each.guessable for each in system.graded)
+    asked = f"{of_all:,} of {counted(len(system.graded), 'question')}"
+    said = f"{system.name}: {asked} can be guessed: with yes or no, or with words of their own"
+    if guessed:
+        said += f"; {len(guessed):,} of {counted(len(system.right), 'right answer')} are to these"
+    if unsupported:
+        said += (
+            f"; {len(unsupported):,} others rest on a context with neither the answer nor any of the evidence:"
+            " the model may give them without any memory"
         )
+    yield f"{said}. An estimate: no model was asked."
 
 
 def _verb(answers: Sequence[Finding]) -> str:

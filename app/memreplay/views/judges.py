@@ -22,7 +22,10 @@ _LONGEST = 100
 
 
 def judges_text(
-    by_judge: Mapping[str, Verdicts], labels: Verdicts, questions: Mapping[tuple[str, str], str]
+    by_judge: Mapping[str, Verdicts],
+    labels: Verdicts,
+    questions: Mapping[tuple[str, str], str],
+    most_splits: int | None = _MOST_SPLITS,
 ) -> Iterator[str | Table]:
     """Yield the tables and lines. ``questions`` are texts by conversation and id."""
     found = accuracies(by_judge)
@@ -54,13 +57,13 @@ def judges_text(
     split = splits(by_judge)
     if len(by_judge) > 1:
         yield f"The judges split on {counted(len(split), 'answer')}."
-        for (conversation, *_, question_id, _repeat), said in split[:_MOST_SPLITS]:
+        for (conversation, *_, question_id, _repeat), said in split[:most_splits]:
             right = ", ".join(judge for judge, verdict in said.items() if verdict)
             wrong = ", ".join(judge for judge, verdict in said.items() if not verdict)
             text = shortened(questions.get((conversation, question_id), ""), _LONGEST)
             yield f"- {question_id}: {text} — right by {right}; wrong by {wrong}"
-        if len(split) > _MOST_SPLITS:
-            yield f"- and {len(split) - _MOST_SPLITS:,} more"
+        if most_splits is not None and len(split) > most_splits:
+            yield f"- and {len(split) - most_splits:,} more, which an HTML page has"
     calibrated = calibrations(by_judge, labels)
     if calibrated:
         yield Table.of(

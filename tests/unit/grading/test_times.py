@@ -10,6 +10,7 @@ import pytest
 from memreplay.conversations.models import Question, Turn
 from memreplay.conversations.registry import load
 from memreplay.engine.events import QuestionAsked
+from memreplay.grading.judge import score_recall
 from memreplay.grading.read import content_of, tokens_of
 from memreplay.grading.times import times_in
 from memreplay.grading.vocabulary import FORMS_A_QUESTION
@@ -51,6 +52,48 @@ def test_relative_words_count_from_the_day_on_which_they_were_said(words: str, d
     (time,) = times_in(words, SAID_ON)
     assert time.first <= day <= time.last
     assert times_in(words) == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "first", "last"),
+    [
+        ("on Friday, July 14, 2023", date(2023, 7, 14), date(2023, 7, 14)),
+        ("last Friday (14 July 2023)", date(2023, 7, 14), date(2023, 7, 14)),
+        ("el viernes, 14 de julio de 2023", date(2023, 7, 14), date(2023, 7, 14)),
+        ("over July 15-16, 2023", date(2023, 7, 15), date(2023, 7, 16)),
+        ("between 15 and 16 July 2023", date(2023, 7, 15), date(2023, 7, 16)),
+        ("from 3 to 9 May, 2022", date(2022, 5, 3), date(2022, 5, 9)),
+        ("del 15 al 16 de julio de 2023", date(2023, 7, 15), date(2023, 7, 16)),
+    ],
+)
+def test_a_day_with_its_date_and_days_in_a_row_are_one_time(words: str, first: date, last: date) -> None:
+    (time,) = times_in(words)
+    assert (time.first, time.last) == (first, last)
+
+
+def test_a_day_beside_a_date_of_another_weekday_counts_from_it() -> None:
+    assert {time.first for time in times_in("on Friday, 12 July 2023")} == {date(2023, 7, 12), date(2023, 7, 7)}
+
+
+@pytest.mark.parametrize(
+    ("expected", "reply", "right"),
+    [
+        ("The Friday before 15 July 2023", "She went on Friday, July 14, 2023.", True),
+        ("The Friday before 15 July 2023", "Last Friday, 14 July 2023.", True),
+        ("The Friday before 15 July 2023", "Last Friday, 7 July 2023.", False),
+        ("The Friday before 15 July 2023", "On Friday, July 21, 2023.", False),
+        ("The Friday before 15 July 2023", "On Friday, July 14, 2022.", False),
+        ("The weekend before 20 October 2023", "October 14-15, 2023.", True),
+        ("The weekend before 20 October 2023", "October 21-22, 2023.", False),
+        ("The weekend before 20 October 2023", "October 14-15, 2022.", False),
+        ("The weekend before 20 October 2023", "October 1-31, 2023.", False),
+        ("5 July 2023", "July 5-9, 2023", False),
+        ("The Tuesday before 20 July 2023", "On July 11, 2023.", False),
+    ],
+)
+def test_a_reply_with_a_day_or_days_in_a_row_is_compared_by_them(expected: str, reply: str, right: bool) -> None:
+    asked = Question(id="q", kind="recall", type="t", text="When did she go?", expected=expected)
+    assert (score_recall(asked, reply).outcome == "correct") is right
 
 
 OPEN_DAY = "When did I go to the open day?"

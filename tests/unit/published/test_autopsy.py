@@ -11,7 +11,7 @@ import pytest
 
 from memreplay.batch.report import results_of_run
 from memreplay.pages.autopsy import autopsy_page
-from memreplay.published.autopsy import Autopsy, Finding, SystemAutopsy, autopsy_of
+from memreplay.published.autopsy import Autopsy, Finding, SystemAutopsy, autopsy_of, is_guessable
 from memreplay.published.contexts import dates_in, unescaped
 from memreplay.published.files import read_source
 from memreplay.published.importing import import_published_run
@@ -41,6 +41,7 @@ def finding(dataset: Path, number: int, answer: str, context: str, right: bool =
         (0, "On 11 June.", said("D1:1"), "undated"),
         (0, "On 11 June.", "Session of 4 May 2023. " + said("D1:1"), "misread"),
         (0, "On 11 June.", said("D2:1"), "absent"),
+        (0, "On 11 June.", "Ann went to the pottery class the day after 2 May 2023.", "misread"),
         (1, "A green cup.", said("D1:2"), "absent"),
         (1, "Her flat, happy.", said("D1:3", "D2:2"), "another_value"),
         (1, "The context does not mention what she made.", said("D1:3"), "said_not_there"),
@@ -50,10 +51,36 @@ def finding(dataset: Path, number: int, answer: str, context: str, right: bool =
         (2, "Spain.", "Great! What did you make there, a bowl or a cup?", "absent"),
         (2, "Spain.", "Ann: My sister moved from Norway to Lisbon last", "misread"),
         (3, "A bowl.", "Ann: My sister moved from Norway to Lisbon last", "cut"),
+        (3, "A jug.", "Ann made a blue bowl in class. It was her sister who moved.", "misread"),
+        (3, "A jug.", "Ann made a blue bowl in class.", "reworded"),
     ],
 )
 def test_the_stage_of_a_wrong_answer(dataset: Path, number: int, answer: str, context: str, stage: str) -> None:
     assert finding(dataset, number, answer, context).stage == stage
+
+
+@pytest.mark.parametrize(
+    ("expected", "context", "stage"),
+    [
+        (
+            "by running, reading, or playing the violin each day",
+            "Ann reads, runs or plays violin each day.",
+            "misread",
+        ),
+        ("by running, reading, or playing the violin each day", "Ann runs. Ben plays the violin.", "no_evidence"),
+        (
+            "a walk of 12 miles along the river Tay",
+            "They had a walk of 15 miles along the river Tay.",
+            "no_evidence",
+        ),
+        ("2", "They met 2 friends.", "no_evidence"),
+    ],
+)
+def test_a_context_in_its_own_words_may_hold_a_long_answer_and_no_small_number(
+    dataset: Path, expected: str, context: str, stage: str
+) -> None:
+    asked = {"query_id": "x", "query": "And what of it?", "gold_answers": [expected]}
+    assert finding(dataset, 1, "Something else.", context, **asked).stage == stage
 
 
 def test_an_answer_without_a_reply_or_a_context_says_so(dataset: Path) -> None:
@@ -127,3 +154,19 @@ def test_a_reply_without_a_key_is_judged_by_nobody_else(tmp_path: Path) -> None:
     with closing(Recording.open(tmp_path / "a.sqlite3")) as recording:
         found = autopsy_of(made, recording, results_of_run(recording, recording.run(made.run_id)))
     assert [(each.is_right, each.by_rules) for each in found.findings] == [(True, None), (None, None)]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "can_be_guessed"),
+    [
+        ("Would Ann move back?", "Likely no; she is happy here", True),
+        ("Would Ann rather see a national park or a theme park?", "National park; she likes the outdoors", True),
+        ("Does Ann live in Norway or elsewhere?", "Lisbon", False),
+        ("What did Ann make?", "a blue bowl", False),
+        ("Where is Norway Street?", "Norway", False),
+    ],
+)
+def test_questions_that_can_be_answered_without_memory_are_marked(
+    question: str, expected: str, can_be_guessed: bool
+) -> None:
+    assert is_guessable(expected, question) is can_be_guessed

@@ -269,3 +269,144 @@ def test_a_file_of_each_harness_may_end_anywhere(tmp_path: Path, title: str) -> 
             assert all(run.problems for run in read_source(path))
         except DatasetError as error:
             assert "r.json" in str(error)
+
+
+def test_each_model_in_a_file_of_locomo_is_a_run_with_its_own_answers(tmp_path: Path) -> None:
+    row = {
+        "question": Q,
+        "answer": KEY,
+        "category": 4,
+        "gpt-4_prediction": A,
+        "gpt-4_f1": 0.8,
+        "gpt-4_dialog_top_5_prediction": "A cup.",
+        "gpt-4_dialog_top_5_prediction_context": ["D1:3", "D1:1"],
+        "gpt-4_observation_top_5_prediction": "A jug.",
+        "gpt-4_observation_top_5_prediction_context": ["D1:3"],
+    }
+    only_one = {"question": "Where?", "answer": "Here.", "category": 4, "gpt-4_prediction": "There."}
+    path = tmp_path / "locomo10_qa.json"
+    path.write_text(json.dumps([{"sample_id": "conv-1", "qa": [row, only_one]}]))
+    plain, dialog, observation = read_source(path)
+    assert [run.system for run in (plain, dialog, observation)] == [
+        "gpt-4",
+        "gpt-4_dialog_top_5",
+        "gpt-4_observation_top_5",
+    ]
+    assert [answer.answer for answer in plain.answers] == [A, "There."]
+    assert (dialog.answers[0].answer, dialog.answers[0].turn_ids) == ("A cup.", ("D1:3", "D1:1"))
+    assert dialog.notes == ("1 row without an answer of it",)
+    assert observation.answers[0].turn_ids is None and "observations" in observation.notes[1]
+
+
+def test_each_provider_and_prompt_of_promptfoo_is_a_run(tmp_path: Path) -> None:
+    def row(provider: str, prompt: str, output: str) -> dict[str, Any]:
+        return {
+            "vars": {"question": Q, "expected": KEY},
+            "provider": {"id": provider, "label": ""},
+            "prompt": {"raw": Q, "label": prompt},
+            "response": {"output": output},
+            "success": output == A,
+        }
+
+    rows = [row("one", "short", A), row("two", "short", "A cup."), row("one", "long", "A jug.")]
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "results": rows}}))
+    runs = read_source(path)
+    assert [(run.system, run.model, run.answers[0].answer) for run in runs] == [
+        ("one short", "one", A),
+        ("two short", "two", "A cup."),
+        ("one long", "one", "A jug."),
+    ]
+
+
+def test_a_question_of_inspect_may_be_messages_with_parts_and_attachments(tmp_path: Path) -> None:
+    log = json.loads(json.dumps(SHAPES["inspect_ai"]))
+    del log["eval"]["scorers"]
+    log["results"] = {"scores": [{"name": "match"}, {"name": "includes"}]}
+    (sample,) = log["samples"]
+    sample["input"] = [
+        {"role": "system", "content": "Answer briefly."},
+        {"role": "user", "content": [{"type": "text", "text": "attachment://a1"}, {"type": "image", "image": "x"}]},
+    ]
+    sample["attachments"] = {"a1": Q}
+    del sample["output"]["completion"]
+    sample["output"]["choices"][0]["message"]["content"] = [
+        {"type": "reasoning", "reasoning": "hm"},
+        {"type": "text", "text": A},
+    ]
+    run = read(tmp_path / "log.json", log)
+    assert (run.answers[0].question, run.answers[0].answer, run.judge) == (Q, A, "match, includes")
+
+
+def test_a_log_without_answers_says_what_it_looks_like(tmp_path: Path) -> None:
+    from memreplay.errors import DatasetError
+
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"eval": {"task": "t"}, "status": "error"}))
+    with pytest.raises(DatasetError, match="looks like inspect_ai, and has no row with an answer"):
+        read_source(path)
+
+
+def test_multiple_choice_results_of_evermemos_are_a_flat_list(tmp_path: Path) -> None:
+    row = {
+        "question_id": "q1",
+        "question": Q,
+        "golden_answer": "(a)",
+        "generated_answer": "(a)",
+        "is_correct": True,
+    }
+    document = {"accuracy": 1.0, "detailed_results": [row], "metadata": {"evaluator": "exact_match"}}
+    run = read(tmp_path / "eval_results.json", document)
+    assert (run.answers[0].judgement, run.judge) == ("right", "exact_match")
+
+
+def test_a_memory_with_chunks_gives_all_its_texts(tmp_path: Path) -> None:
+    document = json.loads(json.dumps(SHAPES["supermemory's memorybench"]))
+    document["questions"]["conv-1-q1"]["phases"]["search"]["results"] = [
+        {"memory": "Ann made a bowl", "chunks": [{"content": "Ann: A small blue bowl."}, {"content": "Ben: Nice!"}]}
+    ]
+    (answer,) = read(tmp_path / "r.json", document).answers
+    assert answer.memories == ("Ann made a bowl\nAnn: A small blue bowl.\nBen: Nice!",)
+
+
+def test_fields_that_nothing_is_made_of_are_named_and_counted(tmp_path: Path) -> None:
+    run = read(tmp_path / "r.json", SHAPES["MemEval"])
+    assert run.unused == {"f1": 1}
+    assert run.remarks == ("fields of its rows that nothing is made of: f1 (1)",)
+
+
+def test_results_of_no_known_harness_are_read_by_the_names_of_their_fields(tmp_path: Path) -> None:
+    rows = [
+        {
+            "conv_index": 0,
+            "question": Q,
+            "ground_truth": KEY,
+            "prediction": A,
+            "category_name": "single-hop",
+            "retrieved_contents": ["Ann made a bowl"],
+            "llm_correct": True,
+            "bleu1": 0.5,
+        }
+    ]
+    run = read(tmp_path / "r.json", {"aggregate": {}, "per_question": rows})
+    (answer,) = run.answers
+    assert (answer.question, answer.answer, answer.expected, answer.judgement) == (Q, A, KEY, "right")
+    assert (answer.sample, answer.memories, run.judge) == ("0", ("Ann made a bowl",), "an unnamed judge")
+    assert "answer = prediction, expected = ground_truth" in run.remarks[0]
+    assert run.unused == {"bleu1": 1}
+
+
+def test_a_dataset_is_not_taken_for_results(tmp_path: Path) -> None:
+    from memreplay.errors import DatasetError
+
+    path = tmp_path / "data.json"
+    path.write_text(json.dumps([{"question_id": "q1", "question": Q, "answer": KEY, "question_type": "x"}]))
+    with pytest.raises(DatasetError, match="has no known format"):
+        read_source(path)
+
+
+def test_files_of_a_folder_that_have_no_answers_are_named(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text(json.dumps(SHAPES["MemEval"]))
+    (tmp_path / "config.json").write_text("{}")
+    (run,) = read_source(tmp_path)
+    assert run.notes == ("1 file without answers: config.json",)

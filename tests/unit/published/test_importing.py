@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memreplay.batch.report import results_of_run
+from memreplay.engine.events import QuestionAsked
 from memreplay.errors import DatasetError
 from memreplay.published.answers import PublishedRun
 from memreplay.published.files import read_source
@@ -167,3 +168,20 @@ def test_a_system_named_like_a_control_is_none(tmp_path: Path, dataset: Path) ->
     path = written(tmp_path / "r.json", amb(amb_row(0, "x", said("D1:1"), False)) | {"run_name": "oracle"})
     _, results = imported(path, dataset)
     assert list(results.backends) == ["oracle (published)"]
+
+
+def test_a_context_that_the_file_names_by_turns_has_their_texts(tmp_path: Path, dataset: Path) -> None:
+    rows = json.loads(dataset.read_text())
+    rows[0]["qa"][1] |= {
+        "gpt-4_dialog_top_5_prediction": "A cup.",
+        "gpt-4_dialog_top_5_prediction_context": ["D1:3", "D2:1"],
+    }
+    rows[0]["qa"] = rows[0]["qa"][1:2]
+    made, results = imported(written(tmp_path / "qa.json", rows), dataset)
+    (row,) = results.questions
+    assert made.joined.joined == 1
+    assert row.evidence_in_prompt is True
+    opened = Recording.open(tmp_path / "made.sqlite3")
+    (asked,) = opened.events(made.run_id, "conv-1", ("question_asked",))
+    assert isinstance(asked, QuestionAsked)
+    assert asked.hits[0].text == "04 May 2023, 13:56: Ann: A small blue bowl for my kitchen table."
