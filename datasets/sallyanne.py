@@ -39,7 +39,7 @@ class SallyAnneDataset(DatasetInterface):
             given = sanitize_and_parse_json(responses[0])
         except ValueError:
             return 0, 1, ["The response is not JSON."]
-        if isinstance(given, dict) and given.get("answer") == expected_answers[0]:
+        if isinstance(given, dict) and str(given.get("answer")).lower() == expected_answers[0].lower():
             return 1, 1, [f"{expected_answers[0]!r} is the right answer."]
         return 0, 1, [f"{given!r} is not the right answer."]
 

@@ -86,6 +86,7 @@ def test_all_shipped_datasets_run_together_to_their_end():
         ("shopping", "[]", [], 1),
         ("shopping", "Leeks: 3", [["leek", 3]], 0),
         ("sallyanne", '{"answer": "trunk"}', ["trunk"], 1),
+        ("sallyanne", '{"answer": "Trunk"}', ["trunk"], 1),
         ("sallyanne", '{"answer": "in the trunk"}', ["trunk"], 0),
         ("sallyanne", "trunk", ["trunk"], 0),
         ("jokes", 'You said: "A clock."', ["A clock."], 1),
