@@ -87,3 +87,30 @@ def test_without_a_judge_such_a_test_is_not_graded(run_cli: RunCli, tmp_path: Pa
     (row,) = json.loads(output.read_text())["questions"]
     assert (row["outcome"], row["score"]) == ("error", None)
     assert "ungraded: 1" in ran.out
+
+
+def test_what_could_not_be_used_to_write_tests_does_not_stand_in_the_way_of_asking_again(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    path = tmp_path / "facts.py"
+    path.write_text(WRITTEN, encoding="utf-8")
+    (tmp_path / "data").mkdir()
+    prompts = {part: f"Write the {part}." for part in ("content", "question", "answer")}
+    (tmp_path / "data" / "facts.json").write_text(json.dumps(prompts), encoding="utf-8")
+    facts = {"content": ["The key lies in a drawer."], "question": ["Where is it?"], "answer": ["a drawer"]}
+    says = {"text": "Here are some facts for you."}
+
+    def writing(received: Received) -> Answer:
+        return answer(says["text"]) if "parts of a test" in received.prompt else judging(received)
+
+    with OpenAIServer(writing) as server:
+        command = (
+            "--batch", "--dataset", path, "--examples", 1, "--memory-span", 200, "--backend", "rag", *STUB,
+            "--judge", "openai/gpt-4o-mini", "--api-base", server.url, "--recording", tmp_path / "r.sqlite3",
+        )  # fmt: skip
+        ran = run_cli(*command)
+        assert ran.code == 2 and "10 replies were not the JSON that was asked for" in ran.err
+        assert len(server.requests) == 10
+        says["text"] = json.dumps(facts)
+        ran = run_cli(*command)
+        assert ran.code == 0, ran.err

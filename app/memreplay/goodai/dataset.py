@@ -26,7 +26,7 @@ from memreplay.goodai.actions import (
     even_waits,
 )
 from memreplay.goodai.evaluation import Evaluation, EvaluationFn, normalised_evaluation
-from memreplay.goodai.language_model import DEFAULT_MODEL, LanguageModel, LLMRequest, judge_answers, reply_text
+from memreplay.goodai.language_model import DEFAULT_MODEL, LanguageModel, LLMRequest, judge_answers, reply_to
 from memreplay.goodai.master_log import MasterLog, count_tokens
 
 _NOT_IN_A_KEY = re.compile(r"[\W_]+")
@@ -197,8 +197,11 @@ class DatasetInterface(ABC):
 
         Raises ``Ungraded`` if no model is set or the call fails.
         """
-        request = LLMRequest(tuple(context), model, temperature, max_tokens, kwargs)
-        return reply_text(self.__dict__.get("_language_model"), request, self.cost_callback)
+        return self.llm_reply(LLMRequest(tuple(context), model, temperature, max_tokens, kwargs))[0]
+
+    def llm_reply(self, request: LLMRequest) -> tuple[str, bool]:
+        """Call a model; returns its text, and whether that was given to an earlier run."""
+        return reply_to(self.__dict__.get("_language_model"), request, self.cost_callback)
 
     def count_questions(self, is_question: Sequence[bool]) -> int:
         return sum(map(bool, is_question))

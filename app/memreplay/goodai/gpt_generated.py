@@ -10,7 +10,7 @@ from typing import Any
 from memreplay.errors import DatasetError, UsageError
 from memreplay.goodai.dataset import DatasetInterface, TestExample
 from memreplay.goodai.evaluation import Ungraded, sanitize_and_parse_json
-from memreplay.goodai.language_model import GPT_CHEAPEST, make_system_message, make_user_message
+from memreplay.goodai.language_model import GPT_CHEAPEST, LLMRequest, make_system_message, make_user_message
 
 _PARTS = ("content", "question", "answer")
 _TOKENS_OF_AN_EXAMPLE = 2048
@@ -68,19 +68,25 @@ class GPTGenerated(DatasetInterface, ABC):
         return entries
 
     def _generated(self) -> dict[str, list[str]]:
-        context = [make_system_message(_ROLE), make_user_message(self._prompt())]
-        for _ in range(self.max_attempts):
+        context = (make_system_message(_ROLE), make_user_message(self._prompt()))
+        request = LLMRequest(context, self.generation_model, self.temperature, _TOKENS_OF_AN_EXAMPLE)
+        attempts = 0
+        while attempts < self.max_attempts:
             try:
-                parts = sanitize_and_parse_json(
-                    self.ask_llm(context, self.generation_model, self.temperature, _TOKENS_OF_AN_EXAMPLE)
-                )
+                text, was_kept = self.llm_reply(request)
+                # What an earlier run could not use either must not stand in the way of asking again.
+                attempts += not was_kept
+                parts = sanitize_and_parse_json(text)
             except Ungraded as error:
                 raise UsageError(f"The tests of {self.name} cannot be generated. {error}") from None
             except ValueError:
                 continue
             if _is_complete(parts):
                 return {part: list(parts[part]) for part in _PARTS}
-        raise UsageError(f"The tests of {self.name} could not be generated in {self.max_attempts} attempts")
+        raise UsageError(
+            f"The tests of {self.name} could not be generated: {self.max_attempts} replies were not the JSON that"
+            " was asked for; name another model with --judge"
+        )
 
     def _prompt(self) -> str:
         wishes = self.load_json(str(self.generation_file))

@@ -43,11 +43,15 @@ class LLMRequest:
 
 @dataclass(frozen=True)
 class LLMReply:
-    """The result of a call: a text, or an error. ``cost_usd`` is None if it is unknown."""
+    """The result of a call: a text, or an error. ``cost_usd`` is None if it is unknown.
+
+    ``reused``: it was given to an earlier run, and comes from the cache.
+    """
 
     text: str | None
     cost_usd: float | None = None
     error: str | None = None
+    reused: bool = False
 
 
 NO_MODEL = "No model is set for judging and generating tests; name one with --judge MODEL"
@@ -56,8 +60,14 @@ LanguageModel = Callable[[LLMRequest], LLMReply]
 """Calls a model and blocks until it has answered; never raises for a provider's error."""
 
 
-def reply_text(model: LanguageModel | None, request: LLMRequest, on_cost: Callable[[float], None] | None) -> str:
-    """Call the model, report the cost, and return the text; raises :class:`Ungraded` if there is none."""
+def reply_to(
+    model: LanguageModel | None, request: LLMRequest, on_cost: Callable[[float], None] | None
+) -> tuple[str, bool]:
+    """Call the model and report the cost; returns the text, and whether it comes from the cache.
+
+    Raises:
+        Ungraded: there is no text.
+    """
     if model is None:
         raise Ungraded(NO_MODEL)
     reply = model(request)
@@ -65,7 +75,7 @@ def reply_text(model: LanguageModel | None, request: LLMRequest, on_cost: Callab
         on_cost(reply.cost_usd)
     if reply.text is None:
         raise Ungraded(f"The judge model gave no reply: {reply.error or 'no reason given'}")
-    return reply.text
+    return reply.text, reply.reused
 
 
 def make_system_message(content: str) -> LLMMessage:
@@ -142,7 +152,7 @@ class Judge:
             reply = await self._model.answer(call)
         if reply.refused:
             return LLMReply(None, reply.cost_usd, "the provider refused")
-        return LLMReply(reply.text, reply.cost_usd, reply.error)
+        return LLMReply(reply.text, reply.cost_usd, reply.error, reply.reused)
 
 
 _INSTRUCTIONS = """\
