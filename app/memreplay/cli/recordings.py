@@ -75,9 +75,9 @@ def import_run(
     ] = None,
 ) -> None:
     """Import a run of another harness into a recording: of the GoodAI LTM benchmark, or published results."""
-    from memreplay.goodai.importing import LOG, import_goodai_run
+    from memreplay.goodai.importing import import_goodai_run, is_goodai_run
 
-    if (source / LOG).is_file():
+    if is_goodai_run(source):
         if evidence:
             raise UsageError("--evidence: a GoodAI run brings its own questions")
         say(f"{import_goodai_run(source, recording)} tests imported; recorded in {recording}")

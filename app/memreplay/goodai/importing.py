@@ -1,15 +1,16 @@
 """Import a finished GoodAI run: its messages, when each test began, waited and ended, and its scores.
 
 The run folder has ``master_log.jsonl``, a result ``{dataset}/{id}_0.json`` for each test, and ``runstats.json``.
-The shipped dataset of the same name computes each score again from the log, without an agent, unless that needs a
-judge.
+Older runs have no log: the messages of each test are then taken from its result. The shipped dataset of the same
+name computes each score again, without an agent, unless that needs a judge.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -79,6 +80,13 @@ class _Result(BaseModel):
     expected_responses: Any = None
 
 
+class _Conversed(BaseModel):
+    """The messages in a result file."""
+
+    task_log: list[str] = Field(default_factory=list)
+    actual_responses: list[str] = Field(default_factory=list)
+
+
 class _Statistics(BaseModel):
     """``runstats.json``."""
 
@@ -87,6 +95,17 @@ class _Statistics(BaseModel):
     agent_costs_usd: float | None = None
     managing_costs_usd: float | None = None
     duration: float | None = None
+
+
+def is_goodai_run(folder: Path) -> bool:
+    """Return whether a folder holds a run: its log, or results of tests with the messages of each."""
+    if (folder / LOG).is_file():
+        return True
+    result = next(folder.glob(f"*/*{_RESULT}"), None) if folder.is_dir() else None
+    try:
+        return result is not None and '"task_log"' in result.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
 
 
 def import_goodai_run(folder: Path, recording: Path) -> int:
@@ -98,17 +117,18 @@ def import_goodai_run(folder: Path, recording: Path) -> int:
     """
     if not folder.is_dir():
         raise UsageError(f"There is no folder {folder}.")
-    if not (folder / LOG).is_file():
-        raise DatasetError(folder, "", f"holds no {LOG}", "the folder of a finished GoodAI run")
-    log = read_master_log(folder / LOG)
+    has_log = (folder / LOG).is_file()
+    log = read_master_log(folder / LOG) if has_log else _log_of_results(folder)
     if not log:
-        raise DatasetError(folder / LOG, "", "is empty", "the log of a run")
+        where, wanted = (folder / LOG, "the log of a run") if has_log else (folder, "the folder of a GoodAI run")
+        raise DatasetError(where, "", "is empty" if has_log else f"holds no {LOG}, and no results", wanted)
     run = _ImportedRun(folder, log)
     events = list(run.events())
     settings = {
         "backend": [run.agent],
         "model": [_MODEL],
         "imported_from": "GoodAI LTM benchmark",
+        **({} if has_log else {"imported_without": f"{LOG}: waits, filler and calls of the judge are unknown"}),
         **_statistics(folder / _STATISTICS),
     }
     recorder = RunRecorder.start(recording, settings, [run.conversation.dataset], fingerprint(settings))
@@ -121,6 +141,44 @@ def import_goodai_run(folder: Path, recording: Path) -> int:
 
 def _statistics(path: Path) -> dict[str, Any]:
     return validated(_Statistics, read_json(path), Place(path)).model_dump() if path.is_file() else {}
+
+
+_LINE = re.compile(r"(Test|Agent) \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?)\): (.*)", re.DOTALL)
+
+
+def _log_of_results(folder: Path) -> list[LogEvent]:
+    """Return the log of a run that kept none, from the messages that each result has of its own test.
+
+    Raises:
+        DatasetError: a result is invalid, or has no messages.
+    """
+    events: list[LogEvent] = []
+    for path in sorted(folder.glob(f"*/*{_RESULT}")):
+        if not path.resolve().is_relative_to(folder.resolve()):
+            continue
+        kept = validated(_Conversed, read_json(path), Place(path))
+        test_id = f"{path.parent.name} - {path.name.removesuffix(_RESULT)}"
+        said = [found for line in kept.task_log if (found := _LINE.fullmatch(line))]
+        if not said:
+            raise DatasetError(
+                path,
+                "/task_log",
+                f"has no message, and the run has no {LOG}",
+                "“Test (time): …” and “Agent (time): …”",
+            )
+        times = [datetime.fromisoformat(found[2]) for found in said]
+        is_question, asked = [False] * len(said), [*kept.actual_responses]
+        for place in range(len(said) - 1, 0, -1):
+            if asked and said[place][1] == "Agent" and said[place][3] == asked[-1]:
+                asked.pop()
+                is_question[place - 1] = is_question[place] = True
+        events.append(LogEvent(EventType.BEGIN, times[0], test_id, {}))
+        for found, time, question in zip(said, times, is_question, strict=True):
+            kind = EventType.SEND_MESSAGE if found[1] == "Test" else EventType.RESPONSE_MESSAGE
+            data = {"message": found[3], "is_question": question}
+            events.append(LogEvent(kind, time, test_id, data))
+        events.append(LogEvent(EventType.END, times[-1], test_id, {}))
+    return sorted(events, key=lambda event: event.timestamp)
 
 
 class _ImportedRun:

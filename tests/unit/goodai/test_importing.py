@@ -104,6 +104,32 @@ def test_their_score_stands_beside_ours_and_alone_where_there_is_no_class(run_fo
     assert results.run.settings["agent_costs_usd"] == 4.5 and "rnd_state" not in results.run.settings
 
 
+def test_a_run_without_a_log_is_read_from_its_results(run_folder: Path, tmp_path: Path) -> None:
+    (run_folder / "master_log.jsonl").unlink()
+    spoken = {
+        "Colours": ["My favourite colour is Teal.", "Noted.", "What is my favourite colour?", "It is Teal."],
+        "ChapterBreak": ["Which chapter comes next?\nSay one.", "The second."],
+    }
+    for number, (dataset, said) in enumerate(spoken.items()):
+        path = run_folder / dataset / "0_0.json"
+        lines = [
+            f"{'Agent' if place % 2 else 'Test'} (2024-05-22 12:1{number}:0{place}.053): {text}"
+            for place, text in enumerate(said)
+        ]
+        told = {"task_log": lines, "actual_responses": said[-1:]}
+        path.write_text(json.dumps({**json.loads(path.read_text()), **told}))
+    _, results = imported(run_folder, tmp_path / "r.sqlite3")
+    reader = Recording.open(tmp_path / "r.sqlite3")
+    told = [*reader.events(reader.run().id, "LTM Agent 1")]
+    reader.close()
+    parts = [event.part for event in told if isinstance(event, MessageSaid)]
+    assert parts == ["script", "reply", "question", "reply", "question", "reply"]
+    chapter, colours = results.questions
+    assert (colours.score, colours.recorded_score, colours.error) == (1, 1, None)
+    assert (chapter.score, chapter.recorded_score) == (None, 0.5)
+    assert "waits, filler" in str(results.run.settings["imported_without"])
+
+
 def test_a_score_that_we_do_not_come_to_is_marked(run_folder: Path, tmp_path: Path) -> None:
     (run_folder / "Colours" / "0_0.json").write_text(json.dumps(result(0, ["Teal"])))
     _, results = imported(run_folder, tmp_path / "r.sqlite3")
@@ -140,7 +166,7 @@ def a_test_outside(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "says"),
     [
-        (without_log, "holds no master_log.jsonl"),
+        (without_log, "the run has no master_log.jsonl"),
         (empty_log, "is empty"),
         (broken_line, "line 1: is invalid"),
         (without_result, "has no result of the test Colours - 0"),
