@@ -317,7 +317,7 @@ class _Examiner:
         held = row.answer_in_prompt if known else _holds(expected, context) if has_context and expected else None
         if amount != "all" and has_context and expected:
             # "2" and "no" stand in every context.
-            held = None if _is_everywhere(expected) else held or _holds_by_parts(expected, context)
+            held = None if _is_everywhere(expected) else held or _holds_by_parts(expected, question.text, context)
         found = Finding(
             conversation=self._said.conversation.id,
             question_id=question.id,
@@ -438,8 +438,11 @@ def _is_everywhere(expected: str) -> bool:
     return re.fullmatch(r"\d{1,2}|yes|no", normalised(expected)) is not None
 
 
-def _holds_by_parts(expected: str, context: str) -> bool:
-    """Return whether a context has every item of an expected list, or most words of a long answer in a sentence."""
+def _holds_by_parts(expected: str, question: str, context: str) -> bool:
+    """Return whether a context has every item of an expected list, or most words of a long answer in a sentence.
+
+    Of an answer that repeats words of the question, one of these and what it adds have to be there.
+    """
     items = enumeration(expected)
     if len(items) > 1 and all(
         len(normalised(item)) >= _SHORTEST_ANSWER and _holds(item, context) for item in items
@@ -450,7 +453,17 @@ def _holds_by_parts(expected: str, context: str) -> bool:
             wanted = [token for _, token in content_of(tokens_of(expected))]
             if len(wanted) < _LONG_ANSWER:
                 return False
-            return any(_covers(wanted, sentence) for sentence in sentences_of(context))
+            asked = [token for _, token in content_of(tokens_of(question))]
+            repeated = [token for token in wanted if any(same_token(token, other) for other in asked)]
+            added = [token for token in wanted if token not in repeated]
+            # A name stands in every other sentence.
+            names = {folded(name) for name in re.findall(r"\b[A-Z]\w+", f"{question} {expected}")}
+            repeated = [token for token in repeated if token.text not in names]
+            return any(
+                _covers(wanted, sentence)
+                or (bool(repeated and added) and _covers(added, sentence, least=1) and _has_any(repeated, sentence))
+                for sentence in sentences_of(context)
+            )
     except GradingError:
         return False
 
@@ -459,15 +472,21 @@ _LONG_ANSWER = 4
 """Words; of a shorter answer all must be there."""
 
 
-def _covers(wanted: Sequence[Token], sentence: str) -> bool:
+def _has_any(wanted: Sequence[Token], sentence: str) -> bool:
+    given = [token for _, token in content_of(tokens_of(sentence))]
+    return any(same_token(token, other) for token in wanted for other in given)
+
+
+def _covers(wanted: Sequence[Token], sentence: str, least: float = _SHARE_OF_WORDS) -> bool:
+    """Return whether a sentence has at least this share of the words, and every number and name with figures."""
     words = folded(sentence)
     near = [token for token in wanted if not token.text.isalpha() or token.text[:3] in words]
-    if len(near) < _SHARE_OF_WORDS * len(wanted):
+    if len(near) < least * len(wanted):
         return False
     given = [token for _, token in content_of(tokens_of(sentence))]
     there = [token for token in wanted if any(same_token(token, other) for other in given)]
     missing = [token for token in wanted if token not in there]
-    return len(there) >= _SHARE_OF_WORDS * len(wanted) and all(token.text.isalpha() for token in missing)
+    return len(there) >= least * len(wanted) and all(token.text.isalpha() for token in missing)
 
 
 def _says_it_lacks(reply: str) -> bool:

@@ -74,6 +74,7 @@ def test_the_stage_of_a_wrong_answer(dataset: Path, number: int, answer: str, co
             "no_evidence",
         ),
         ("2", "They met 2 friends.", "no_evidence"),
+        ("And of it: Ann and her husband met 5 years ago.", "Of it all: Ann met him five years ago.", "misread"),
     ],
 )
 def test_a_context_in_its_own_words_may_hold_a_long_answer_and_no_small_number(
