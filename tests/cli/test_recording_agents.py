@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from memreplay.capture.journal import JournalReader
 from tests.cli.conftest import RunCli
 from tests.stubs.agents import converse, recorded_notebook
 
@@ -112,3 +119,35 @@ def test_what_an_agent_lived_through_is_replayed_through_other_memories(
     assert ran.code == 0
     (row,) = (row for row in json.loads(results.read_text())["questions"] if row["backend"] == "rag")
     assert (row["question"], row["expected"]) == ("What was my promotion?", "lead engineer")
+
+
+def test_what_an_exporter_was_told_is_kept_survives_a_kill(run_cli: RunCli, tmp_path: Path) -> None:
+    recording, spans = tmp_path / "agent.sqlite3", 0
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "memreplay", "record", recording, "--otlp", f"127.0.0.1:{port}"]
+    receiver = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.1):
+                break
+            time.sleep(0.1)
+        for batch in range(10):
+            made = [
+                {"traceId": "1", "spanId": f"{batch}-{number}", "name": "search_memory", "attributes": []}
+                for number in range(100)
+            ]
+            body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": made}]}]}).encode()
+            asked = urllib.request.Request(
+                f"http://127.0.0.1:{port}/v1/traces", body, {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(asked, timeout=60) as answer:
+                spans += 100 if answer.status == 200 else 0
+    finally:
+        receiver.kill()
+        receiver.wait()
+    reader = JournalReader(recording)
+    assert spans == len(reader.after()) == 1000
+    reader.close()
+    assert run_cli("recordings", "show", recording).code == 0

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memreplay.capture.journal import Journal, Note
+from memreplay.capture.langsmith import span_of_run
 from memreplay.capture.operations import Kind, Operation, decoded, items_in, kind_by_name
 from memreplay.conversations.formats.opentelemetry import attributes_of, sides_of
 from memreplay.conversations.messages import ChatMessage, LeftOut, MessageReader, side
@@ -80,7 +81,7 @@ _NANOSECONDS: Final = 1e9
 
 
 def note_spans(journal: Journal, request: Any) -> int:
-    """Note the spans of an OTLP request, or a single span; returns their number."""
+    """Note the spans of an OTLP request, a single span, or runs of LangSmith; returns their number."""
     noted = 0
     if not isinstance(request, dict):
         return noted
@@ -90,6 +91,11 @@ def note_spans(journal: Journal, request: Any) -> int:
             for span in _listed(scope.get("spans") if isinstance(scope, dict) else None):
                 journal.note("span", _started(span), {"span": span, "resource": named})
                 noted += 1
+    for run in request["runs"] if isinstance(request.get("runs"), list) else [request]:
+        if isinstance(run, dict) and "run_type" in run:
+            span = span_of_run(run)
+            journal.note("span", _started(span), {"span": span, "resource": None})
+            noted += 1
     if not noted and "attributes" in request:
         journal.note("span", _started(request), {"span": dict(request), "resource": None})
         noted = 1

@@ -130,7 +130,9 @@ def _read(path: Path, journal: Journal) -> None:
 
     noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
     if not noted:
-        raise UsageError(f"{path}: holds no spans; expected OTLP JSON with resourceSpans, or one span a line")
+        raise UsageError(
+            f"{path}: holds no spans; expected OTLP JSON with resourceSpans, one span a line, or runs of LangSmith"
+        )
     journal.close()
     _make_ready(journal.path)
     say(f"{noted:,} spans recorded; memreplay {journal.path} shows them")

@@ -178,6 +178,42 @@ def test_other_vocabularies_are_read(path: Path, attributes: dict[str, Any]):
         assert "home?" in conversation.turns[0].text
 
 
+def test_runs_of_langsmith_are_read(path: Path):
+    def run(number: int, kind: str, name: str, given: Any, returned: Any, **more: Any) -> dict[str, Any]:
+        at = f"2026-03-01T10:00:{number:02}"
+        extra = {"metadata": {"thread_id": "t-1", "user_id": "ann"}}
+        said = {"inputs": given, "outputs": returned, "start_time": at, "end_time": at, "extra": extra}
+        return {"id": f"run-{number}", "trace_id": "trace", "run_type": kind, "name": name, **said, **more}
+
+    kept = "{'content': 'Lives in Girona.', 'action': 'create', 'id': None}"
+    found = json.dumps([{"key": "7f", "value": {"content": "Lives in Girona."}, "score": 0.5}])
+    runs = [
+        run(0, "chain", "agent", {}, {}),
+        run(
+            1,
+            "tool",
+            "manage_memory",
+            {"input": kept},
+            {"output": {"content": "created memory 7f", "type": "tool"}},
+        ),
+        run(2, "tool", "search_memory", {"input": json.dumps({"query": "home?"})}, {"output": {"content": found}}),
+        run(3, "retriever", "docs", {"query": "pets?"}, {"documents": [{"id": "d", "page_content": "A dog."}]}),
+        run(4, "tool", "search_memory", {"input": "{" * 5000}, None, error="TimeoutError"),
+        run(5, "tool", "weather", {"input": "Girona"}, {"output": "sun"}),
+    ]
+    journal = Journal(path)
+    assert note_spans(journal, {"runs": runs}) == 6
+    journal.close()
+    assert any("2 spans without a memory or a message" in sentence for sentence in bring_up_to_date(path))
+    with memreplay.open(path) as run_of_agent:
+        conversation = run_of_agent.conversation("ann")
+        shown = [turn.text for turn in conversation.turns]
+        (memory,) = conversation.at(2).values()
+        hits = [(hit.id, hit.text, hit.sources or hit.turns) for hit in memory.hits or ()]
+    assert shown[:3] == ["manage_memory: Lives in Girona.", "search_memory: home?", "docs: pets?"]
+    assert hits == [("7f", "Lives in Girona.", ("1",))]
+
+
 def test_whose_memory_it_is_follows_from_each_vocabulary(path: Path):
     scope = {"memory.scope.user_id": "ann", "memory.scope.run_id": "monday", "memory.sut.name": "mem0"}
     item = {"memory.results": [{"id": "1", "text": "Girona"}]}
