@@ -196,12 +196,15 @@ def is_quotation(reply: str, source: str) -> bool:
 
 
 def score_quotation(question: Question, reply: str, scored: Score) -> Score:
-    """Return the score of a reply that quotes: what one sentence says, another that has no answer does not deny."""
-    if scored.decided_by == "denied":
-        each = [score_recall(question, sentence) for sentence in sentences_of(reply)]
-        right = [one for one in each if one.outcome == "correct"]
+    """Return the score of a reply that quotes: one sentence does not deny another, unless it is a "no"."""
+    sentences = sentences_of(reply)
+    if scored.decided_by == "denied" and not any(
+        sentence.endswith("?") or polarity_of(sentence, question.text) for sentence in sentences
+    ):
+        each = [score_recall(question, sentence) for sentence in sentences]
+        right = next((one for one in each if one.outcome == "correct"), None)
         if right and all(one.outcome == "correct" or one.decided_by == "no_match" for one in each):
-            scored = right[0].model_copy(update={"predicted": reply})
+            scored = right.model_copy(update={"predicted": reply})
     return scored.model_copy(update={"uncertain": False})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memreplay.engine.answers import score_reply
-from memreplay.grading.judge import is_quotation, score_recall
+from memreplay.grading.judge import is_quotation, score_quotation, score_recall
 from memreplay.scoring.aggregates import headline_of
 from tests.unit.scoring.samples import choice, recall, reply, row
 
@@ -95,3 +95,26 @@ def _outcome(question: str, expected: str, text: str) -> str:
 )
 def test_a_quotation_consists_of_sentences_of_its_source(reply: str, quotes: bool) -> None:
     assert is_quotation(reply, "User: Ida came\nalong. The others, whom nobody knew, did not.") is quotes
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected", "reply", "outcome"),
+    [
+        (
+            "How much is the reserve for bad boards?",
+            "£450",
+            "Ask for a reserve, say £450, so that you need not meet again.\nEven ten bad boards would be £70 more.",
+            "correct",
+        ),
+        ("Which book did Ada praise?", "Blue Hour", 'I loved "Blue Hour" by Amy Ellis.\nDo read it!', "correct"),
+        ("Which flat burst?", "Flat 16", "Was it Flat 16?\nNo.", "wrong"),
+        ("Which flat burst?", "Flat 16", "Flat 12 burst.\nIt was not Flat 16.", "wrong"),
+        ("Who mended the roof?", "Ola Berg", "Ola Berg did not mend the roof.\nIt was Tom.", "wrong"),
+    ],
+)
+def test_a_sentence_that_is_quoted_does_not_deny_what_another_says(
+    asked: str, expected: str, reply: str, outcome: str
+) -> None:
+    question = recall(text=asked, expected=expected, expected_entities=())
+    scored = score_quotation(question, reply, score_recall(question, reply))
+    assert (scored.outcome, scored.predicted, scored.uncertain) == (outcome, reply, False)

@@ -16,6 +16,7 @@ from memreplay.grading.judge import is_abstention
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.extractive.reader import read_and_answer
 from memreplay.llm.prompts import NOT_SAID, build_request
+from tests.stubs.in_process import exit_code
 
 LOG = """[8 May 2023, 13:56]
 Caroline: I went to a LGBTQ support group yesterday and it was so powerful.
@@ -217,3 +218,18 @@ def test_given_the_evidence_it_does_far_better_than_chance_on_published_question
         reply = choose(row["question"], tuple(row["choices"]), "\n\n".join(lines))
         right += reply == str(row["correct_choice_index"])
     assert right >= 72
+
+
+@pytest.mark.parametrize(
+    ("datasets", "choices", "recalls"), [("multi-*", None, 0.88), ("long-04", 0.60, 0.45)], ids=["short", "long"]
+)
+def test_given_the_evidence_it_answers_shipped_questions(
+    tmp_path: Path, datasets: str, choices: float | None, recalls: float
+) -> None:
+    results = tmp_path / "results.json"
+    asked = ("--batch", "--dataset", datasets, "--backend", "oracle")
+    assert exit_code(*asked, "--recording", tmp_path / "r.sqlite3", "--output", results) == 0
+    answered = [one for one in json.loads(results.read_text())["questions"] if not one["abstain"]]
+    for kind, least in (("choice", choices), ("recall", recalls)):
+        scores = [one["score"] for one in answered if one["kind"] == kind and one["backend"] == "oracle"]
+        assert (sum(scores) >= least * len(scores)) if least else not scores

@@ -234,7 +234,7 @@ def _is_short_for(name: str, words: set[str]) -> bool:
 _SUPPORT = (4.9, 5.0)
 """Of an option: its words, in the sentence where they count most; its likeness to what bears on the question."""
 
-_NEAR, _READ = 8.0, 60
+_NEAR, _READ = 6.0, 60
 """How fast words count less behind the best sentence; how many sentences an option's meaning is compared with."""
 
 _ALREADY_ASKED = 0.2
@@ -288,7 +288,7 @@ def option_support(asked: Asked, options: Sequence[str]) -> tuple[Numbers, list[
     return np.column_stack([words, alike.max(axis=0)]), holders
 
 
-_BESIDE, _AS_GOOD, _SAME = 3.0, 1.0, 0.6
+_BESIDE, _AS_GOOD, _SAME = 5.0, 1.0, 0.7
 """How far behind the best sentence a second, or a later one that says the same, may be; and how alike that is."""
 
 _WRITTEN_DATE = re.compile(r"\d{1,2} (?:de )?[^\W\d_]{3,} (?:de )?\d{4}|\b(?:19|20)\d\d\b")
