@@ -1,4 +1,4 @@
-"""Questions asked by hand, kept as a dataset and a pytest module once somebody says what the answer is."""
+"""Questions asked by hand, or marked in an agent's recording, kept as a dataset and a pytest module."""
 
 from __future__ import annotations
 
@@ -42,11 +42,13 @@ def keep_question(
     Raises:
         UsageError: a file cannot be written, or a dataset of that name is of another conversation.
     """
-    heard = conversation.turns[:turn]
+    heard = [each for each in conversation.turns[: max(turn, 0)] if each.role != "other"]
+    if not heard:
+        raise UsageError("nothing is said before this question")
     known = {each.session for each in heard}
     cut = conversation.model_copy(
         update={
-            "turns": heard,
+            "turns": tuple(heard),
             "sessions": tuple(each for each in conversation.sessions if each.number in known),
             "questions": (question,),
         }

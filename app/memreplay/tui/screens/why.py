@@ -14,7 +14,9 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.content import Content
 
+from memory_backends.registry import known_backends
 from memreplay.capture.assembling import is_captured
+from memreplay.conversations.asked_by_hand import keep_question
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
 from memreplay.debugger.recut import Ranking
@@ -284,12 +286,11 @@ class WhyScreen(AnswerScreen[Destination | None]):
                 "A question of a dataset is kept already; S saves a smaller conversation that fails.", markup=False
             )
             return
-        from memreplay.views.kept_question import kept_question
-
-        asked, name = self.answer.asked, self.file_name
+        asked, conversation = self.answer.asked, self._timeline.conversation
+        # The message that was marked is left out: a memory that hears it could recall that.
+        tested: dict[str, dict[str, Any]] = {asked.backend if asked.backend in known_backends() else "hybrid": {}}
         try:
-            kept = kept_question(self._timeline.conversation, self._question, asked.turn, asked.backend, name)
-            dataset, test = kept.save(Path.cwd(), name)
+            dataset, test, _ = keep_question(Path.cwd(), conversation, asked.turn - 1, self._question, tested)
         except MemreplayError as error:
             self.notify(str(error), severity="error", markup=False)
             return
