@@ -54,7 +54,7 @@ async def test_four_keys_lead_from_the_results_to_the_call_that_lost_the_fact(
 ) -> None:
     place = [*FACTS].index(name)
     sentence, shown = WORDS[name]
-    async with open_replay(replace(launch, recording=planted)) as pilot:
+    async with open_replay(replace(launch, recording=planted, allows_recordings=True)) as pilot:
         await pilot.press("r", *["j"] * place)
         await pilot.press("w")
         await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
@@ -65,6 +65,11 @@ async def test_four_keys_lead_from_the_results_to_the_call_that_lost_the_fact(
         assert sentence in " ".join(found(pilot).split())
         assert shown in panel_text(screen, "mem0", "writer")
         assert FACTS[name][0] in panel_text(screen, "mem0", "writer")
+        if name == "key":
+            await pilot.press("W")
+            await until(pilot, lambda: isinstance(pilot.app.screen, RewritingScreen))
+            await pilot.press("escape")
+            await until(pilot, lambda: pilot.app.screen is screen)
         await pilot.press("backspace")
         await explained(pilot)
         assert "the writer" in text_of(pilot, "#verdict")

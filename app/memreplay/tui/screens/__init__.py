@@ -135,6 +135,10 @@ class AnswerScreen(PlaceScreen[ScreenResultType]):
             if others or place == self.PLACE
         ]
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide the keys that switch where there is nothing to switch to."""
+        return self._explanation is not None if action in _ABOUT_AN_ANSWER else True
+
     def action_what_if(self) -> None:
         self._switch_to("what_if")
 
@@ -148,7 +152,6 @@ class AnswerScreen(PlaceScreen[ScreenResultType]):
         """Close this screen, and have the explanation below it open another one."""
         explanation = self._explanation
         if explanation is None:
-            self.notify("Explain an answer first: these are about one.", markup=False)
             return
         self.dismiss(None)
         explanation.call_after_refresh(explanation.run_action, f"screen.{place}")

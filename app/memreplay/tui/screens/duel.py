@@ -269,7 +269,10 @@ class DuelScreen(AnswerScreen[AskKey | None]):
             self._paint_column(message.view)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return self._answers[0].asked.typed is not None if action == "keep" else True
+        if action == "keep":
+            return self._answers[0].asked.typed is not None
+        # The answers of other memories can be explained wherever this screen was opened.
+        return True if action == "why" else super().check_action(action, parameters)
 
     def action_keep(self) -> None:
         """Ask for the right answer of a question that was typed in, and for the turn that says it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from collections.abc import Awaitable, Callable
 from typing import ClassVar, Concatenate, ParamSpec
@@ -14,7 +15,9 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen, ScreenResultType
 
 from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.scoring.attribution import Attributor
 from memreplay.settings import command_line
+from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers.breakpoints import Breakpoints
 from memreplay.tui.controllers.forking import Forking
@@ -24,7 +27,7 @@ from memreplay.tui.controllers.playback import Playback
 from memreplay.tui.controllers.questions import Asking, Lifetimes, Marking
 from memreplay.tui.controllers.search import Bookmarks, Search
 from memreplay.tui.launch import RunHandle
-from memreplay.tui.requests import ContinueWanted, Destination
+from memreplay.tui.requests import ContinueWanted, Destination, WriterWanted
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.help import legend_lines
@@ -244,6 +247,32 @@ class ReplayScreen(PlaceScreen[None]):
     def action_stop(self) -> None:
         self._asker.stop()
         self.playback.stop()
+
+    def action_writer(self) -> None:
+        """Ask the writer again about a fact that it lost here, and that an answer lacked."""
+        self.run_worker(self._find_lost_fact(), group="writer", exclusive=True)
+
+    async def _find_lost_fact(self) -> None:
+        here, backend = self.cursor, self.architectures.focused_backend
+
+        def find() -> Answer | None:
+            from memreplay.runtime.changes import is_wrong
+            from memreplay.runtime.rewriting import facts_lost_by
+
+            attributor = Attributor(self.timeline)
+            for answer in [*self.timeline.answers()]:
+                if backend in (None, answer.asked.backend) and is_wrong(answer):
+                    facts = facts_lost_by(self.timeline, answer, attributor)
+                    if any(fact.finding.at == here for fact in facts):
+                        return answer
+            return None
+
+        answer = await asyncio.to_thread(find)
+        question = self.timeline.question(answer.asked.question_id) if answer is not None else None
+        if answer is None or question is None:
+            self.report("No answer went wrong by what the writer lost at this turn.")
+        else:
+            self.post_message(WriterWanted(self.timeline, question, answer, None))
 
     def action_significance(self) -> None:
         self.conversation.toggle_significance()

@@ -9,6 +9,7 @@ from memory_backends.base import Hit
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.recut import Placement, Ranking, Recut, Way
+from memreplay.engine.probes import TYPED
 from memreplay.scoring.evidence_trail import LostAt
 from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.timeline.timeline import Answer
@@ -139,7 +140,9 @@ def way_words(way: Way, cut: Recut) -> str:
 def _gold(ranking: Ranking, question: Question) -> Iterator[Line]:
     """Yield the place of each evidence turn in the ranking."""
     if not question.evidence:
-        yield line(Span("this question names no evidence", "dim"))
+        typed = question.type == TYPED and not question.expected
+        words = "t: say the right answer, to grade and keep it" if typed else "this question names no evidence"
+        yield line(Span(words, "dim"))
     elif ranking.is_ranked:
         for turn in dict.fromkeys(question.evidence):
             yield placement_line(ranking, ranking.placed(turn))
