@@ -8,11 +8,9 @@ recorded stays unknown: nothing is said of what was stored before, or of a promp
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -80,7 +78,7 @@ def _made_anew(path: Path) -> tuple[str, ...]:
     until = captured_until(path)
     known, _latest = _latest, None
     capture = known if known is not None and known.is_of(path, until) else _Capture(path)
-    with _collecting_no_garbage(), reporting_damage(path):
+    with reporting_damage(path):
         capture.read_on()
         try:
             replace_captured_run(path, capture.until, path.stem, capture.changed(), capture.settings)
@@ -91,18 +89,6 @@ def _made_anew(path: Path) -> tuple[str, ...]:
             return ()
     _latest = capture
     return capture.warnings
-
-
-@contextmanager
-def _collecting_no_garbage() -> Iterator[None]:
-    """Keep Python from looking for garbage among the million objects made here, all of which are in use."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def is_captured(settings: Mapping[str, Any]) -> bool:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import orjson
 
@@ -258,7 +258,8 @@ class NoteReader:
         body = note.body
         library = BY_NAME.get(str(body.get("library")))
         method = str(body.get("method"))
-        kind = body.get("kind") or (library and library.methods.get(method)) or kind_by_name(method)
+        noted = next((each for each in get_args(Kind) if each == body.get("kind")), None)
+        kind = noted or (library and library.methods.get(method)) or kind_by_name(method)
         place = self._place(note)
         if kind is None:
             self.left_out.add("call", f"of {method} is not shown: whether it writes or reads is not known", place)

@@ -7,6 +7,7 @@ asked.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -169,13 +170,13 @@ class _Held:
 
 @dataclass
 class _Found:
-    """The findings on one memory over all conversations: by fact, whether each prompt held the answer, and whether
-    every recorded one did.
+    """The findings on one memory over all conversations: by fact, whether each prompt held the answer, and which
+    recorded ones did.
     """
 
     held: dict[Key, list[bool]] = field(default_factory=dict)
     estimated: bool = False
-    recorded: dict[Key, bool] = field(default_factory=dict)
+    recorded: dict[Key, list[bool]] = field(default_factory=lambda: defaultdict(list))
     right: list[bool] = field(default_factory=list)
 
     def shares(self) -> list[float]:
@@ -215,7 +216,7 @@ def budget_curves(
             except GradingError:
                 continue
             memory.estimated |= ranking.is_estimated
-            memory.recorded[fact] = memory.recorded.get(fact, True) and recorded
+            memory.recorded[fact].append(recorded)
             if answer.scored is not None and answer.scored.score.outcome != "error":
                 memory.right.append(answer.scored.score.outcome == "correct")
     order = list(settings.get("backend", ()))
@@ -267,7 +268,7 @@ def _curve(memory: _Found) -> MemoryCurve:
         interval=tuple(wilson_interval(share * n, n) for share in shares),
         n=n,
         estimated=memory.estimated,
-        as_recorded=sum(memory.recorded.values()) / n,
+        as_recorded=sum(sum(held) / len(held) for held in memory.recorded.values()) / n,
         accuracy=sum(memory.right) / len(memory.right) if memory.right else None,
     )
 

@@ -191,7 +191,10 @@ def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], metric: InP
     Models that were given the same prompts are one pair.
     """
     memories = [name for name, rows in contestants.items() if rows[0].backend not in CONTROLS]
-    held = {name: facts_in_prompt(contestants[name], metric) for name in memories}
+    held = {
+        name: {fact: share > 0.5 for fact, share in facts_in_prompt(contestants[name], metric).items()}
+        for name in memories
+    }
     first = {name: contestants[name][0] for name in memories}
     pairs: list[Pair] = []
     seen: list[tuple[str, str, Verdicts, Verdicts]] = []

@@ -97,22 +97,20 @@ InPrompt = Literal["answer_in_prompt", "evidence_in_prompt"]
 """What a prompt may hold of a question, by the field of a row."""
 
 
-def facts_in_prompt(rows: Iterable[QuestionRow], field: InPrompt) -> dict[Key, bool]:
-    """Return for each fact with evidence whether every prompt held it."""
+def facts_in_prompt(rows: Iterable[QuestionRow], field: InPrompt) -> dict[Key, float]:
+    """Return for each fact with evidence the share of its prompts, of repeats and of both kinds, that held it."""
     rows = list(rows)
     facts = facts_of(rows)
-    held: dict[Key, bool] = {}
+    held: dict[Key, list[float]] = defaultdict(list)
     for row in rows:
-        found = getattr(row, field)
-        if found is not None:
-            fact = facts[key_of(row)]
-            held[fact] = held.get(fact, True) and found
-    return held
+        if (found := getattr(row, field)) is not None:
+            held[facts[key_of(row)]].append(float(found))
+    return {fact: sum(found) / len(found) for fact, found in held.items()}
 
 
 def share_of_facts(rows: Iterable[QuestionRow], field: InPrompt) -> float | None:
-    """Return the share of facts that every prompt held; None without facts."""
-    return mean([float(held) for held in facts_in_prompt(rows, field).values()])
+    """Return the mean over facts; None without facts."""
+    return mean([*facts_in_prompt(rows, field).values()])
 
 
 def by_conversation(shares: dict[Key, float]) -> list[tuple[float, int]]:

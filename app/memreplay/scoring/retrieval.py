@@ -84,12 +84,12 @@ def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | Non
     )
 
 
-def _interval(facts: Mapping[Key, bool]) -> Interval | None:
+def _interval(facts: Mapping[Key, float]) -> Interval | None:
     return wilson_interval(sum(facts.values()), len(facts))
 
 
-def _clustered(facts: Mapping[Key, bool]) -> Interval | None:
-    return clustered_interval(by_conversation({fact: float(held) for fact, held in facts.items()}))
+def _clustered(facts: Mapping[Key, float]) -> Interval | None:
+    return clustered_interval(by_conversation(dict(facts)))
 
 
 def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
@@ -113,4 +113,4 @@ def fit_of(rows: Rows) -> Fit | None:
     if len({row.backend for row in remembered}) < 2:
         return None
     held = facts_in_prompt(remembered, "answer_in_prompt")
-    return Fit(questions=len(held), in_every_prompt=sum(held.values()))
+    return Fit(questions=len(held), in_every_prompt=sum(share == 1 for share in held.values()))

@@ -31,8 +31,8 @@ def test_the_code_of_the_guide_runs(
     names: dict[str, Any] = {}
     exec(RUN + LOOK + RECORD + COROUTINES, names)
     names["run"].close()
-    assert "full_context 4/5" in capsys.readouterr().out
-    assert asyncio.run(names["compare"]()) == 0.8
+    assert "full_context 5/5" in capsys.readouterr().out
+    assert asyncio.run(names["compare"]()) == 1.0
     with memreplay.open("agent.sqlite3") as recorded:
         assert len(recorded.conversation("ann").turns) == 6
     (tmp_path / "pyproject.toml").write_text(PROJECT)
