@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from memreplay.errors import RecordingError
 from memreplay.paths import demo_recording
 from memreplay.recording.bodies import MOST_JOINED_CHARACTERS
 from memreplay.recording.connection import MOST_BYTES_OF_A_VALUE
+from memreplay.tui.sources import recorded, recorded_conversations
 from tests.cli.conftest import Ran, RunCli
 from tests.conftest import REPOSITORY
 from tests.faults.effort import examples
@@ -331,3 +333,16 @@ def test_a_number_that_cannot_be_one_is_unknown_or_a_sentence(
     assert "Traceback" not in ran.err and ran.code in (0, 2), ran
     if odd in ("-1e308", '"text"', "true", "[]") and ran.code == 0 and NUMBERS[place] == "question_asked":
         assert "were read as unknown" in ran.err
+
+
+def test_numbers_that_cannot_be_any_are_said_on_the_screen_and_in_python(tmp_path: Path) -> None:
+    path = tmp_path / "odd.sqlite3"
+    shutil.copy(demo_recording(), path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("update events set body = json_set(body, '$.recall_ms', 'soon') where kind = 'question_asked'")
+        db.commit()
+    listed = recorded_conversations(path)
+    source = recorded(path, listed[0].id)
+    assert "were read as unknown: recall_ms" in source.not_shown
+    with pytest.warns(RuntimeWarning, match="were read as unknown"), memreplay.open(path) as opened:
+        assert opened.results.questions

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
@@ -78,7 +79,9 @@ class Recording:
     ``warn`` is told, when a recording is closed, of numbers in it that could not be used.
     """
 
-    warn: ClassVar[Callable[[str], None]] = staticmethod(lambda sentence: None)
+    warn: ClassVar[Callable[[str], None]] = staticmethod(
+        partial(warnings.warn, category=RuntimeWarning, stacklevel=3)
+    )
 
     def __init__(self, db: Database, path: Path) -> None:
         self._db = db

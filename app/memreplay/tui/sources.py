@@ -139,7 +139,7 @@ class ReplaySource:
     @property
     def all_not_shown(self) -> Sequence[str]:
         """Return all sentences on what is not shown."""
-        return self.left_out or self.settings.get("not_shown") or ()
+        return tuple(dict.fromkeys((*self.left_out, *(self.settings.get("not_shown") or ()))))
 
     @property
     def can_be_rebuilt(self) -> bool:
@@ -218,6 +218,7 @@ def recorded(
         path=path,
         run_id=run.id,
         is_unfinished=is_unfinished,
+        left_out=(recording.remark,) if recording.remark else (),
     )
 
 
