@@ -7,6 +7,9 @@ little because it was put aside in the middle of its work, and the next assertio
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
+import traceback
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -51,7 +54,20 @@ def _shown(app: App[Any]) -> str:
     """Return the screen on top and the beginnings of what is on it."""
     views = app.screen.query(LinesView)
     notes = [note.message for note in app._notifications]
-    return f"{app.screen!r}: {' | '.join(view.text[:400] for view in views)}; notifications: {notes}"
+    workers = [f"{work.name} of {work.group} is {work.state.name}" for work in app.workers]
+    return (
+        f"{app.screen!r}: {' | '.join(view.text[:400] for view in views)}; notifications: {notes};"
+        f" workers: {workers}; threads:\n{_threads()}"
+    )
+
+
+def _threads() -> str:
+    """Return what each thread is at, for a wait that was in vain."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    return "\n".join(
+        f"{names.get(ident, ident)}:\n{''.join(traceback.format_stack(frame)[-8:])}"
+        for ident, frame in sys._current_frames().items()
+    )
 
 
 async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:

@@ -20,6 +20,7 @@ from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
 from memreplay.tui.screens.why import TwoWhysScreen, WhyScreen
+from memreplay.views.text import line
 from tests.stubs.in_process import made_in
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import text_of
@@ -88,6 +89,20 @@ async def test_a_fork_shows_which_answers_changed_and_from_when_memory_differs(l
     (branch,) = (run.branch for run in reader.runs() if run.branch is not None)
     assert (branch.turn, branch.edit) == (8, "message 9 dropped")
     reader.close()
+
+
+async def test_a_resize_does_not_bring_back_what_the_scores_were_before(launch: Launch, trunk: Path) -> None:
+    async with open_replay(replace(launch, recording=trunk)) as pilot:
+        replay_of(pilot).move_to(8)
+        await fork_without(pilot, "message 9:")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        await until(pilot, lambda: "hybrid differs from turn" in text_of(pilot, "#scores"))
+        screen = pilot.app.screen
+        assert isinstance(screen, RegressionScreen)
+        screen.on_resize()
+        screen._show_scores([line("newer")])
+        await pilot.pause()
+        assert text_of(pilot, "#scores").strip() == "newer"
 
 
 def turns_on_disk(path: Path) -> int:

@@ -321,7 +321,7 @@ class ConversationScreen(Dialog[int | None]):
 
     def on_resize(self) -> None:
         if self._seen:
-            self.call_after_refresh(self._draw, self._list.highlighted or 0)
+            self.call_after_refresh(lambda: self._draw(self._list.highlighted or 0))
 
     @on(Input.Changed, "#words")
     def _filtered(self, message: Input.Changed) -> None:

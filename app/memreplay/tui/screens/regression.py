@@ -118,10 +118,15 @@ class RegressionScreen(ListingScreen[None]):
 
     def on_resize(self) -> None:
         if self._score_lines:
-            self.call_after_refresh(self._show_scores, self._score_lines)
+            self.call_after_refresh(self._fit_scores)
 
     def _show_scores(self, lines: Sequence[Line]) -> None:
         self._score_lines = lines
+        self._fit_scores()
+
+    def _fit_scores(self) -> None:
+        """Show the scores of this moment: those that a resize found may have been replaced before the refresh."""
+        lines = self._score_lines
         self.query_one(Details).styles.height = 7 if self.size.height < _SHORT else 9
         scores = self.query_one("#scores", Scores)
         rows = len(wrapped(lines, self.size.width - 4))
