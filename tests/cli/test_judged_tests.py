@@ -23,6 +23,18 @@ class Facts(GPTGenerated):
     generation_file: str = "facts.json"
 """
 
+FACTS = {"content": ["The key lies in a drawer."], "question": ["Where is it?"], "answer": ["a drawer"]}
+
+
+def written_by_a_model(folder: Path) -> Path:
+    """Write a dataset whose tests the judge writes, with its prompts."""
+    path = folder / "facts.py"
+    path.write_text(WRITTEN, encoding="utf-8")
+    (folder / "data").mkdir()
+    prompts = {part: f"Write the {part}." for part in FACTS}
+    (folder / "data" / "facts.json").write_text(json.dumps(prompts), encoding="utf-8")
+    return path
+
 
 def test_a_judge_grades_what_cannot_be_compared_and_is_accounted_apart(run_cli: RunCli, tmp_path: Path) -> None:
     path, output = python_dataset(tmp_path), tmp_path / "results.json"
@@ -50,15 +62,10 @@ def test_a_judge_grades_what_cannot_be_compared_and_is_accounted_apart(run_cli: 
 def test_markdown_has_the_points_and_separately_the_cost_of_writing_the_tests(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
-    path = tmp_path / "facts.py"
-    path.write_text(WRITTEN, encoding="utf-8")
-    (tmp_path / "data").mkdir()
-    prompts = {part: f"Write the {part}." for part in ("content", "question", "answer")}
-    (tmp_path / "data" / "facts.json").write_text(json.dumps(prompts), encoding="utf-8")
-    facts = {"content": ["The key lies in a drawer."], "question": ["Where is it?"], "answer": ["a drawer"]}
+    path = written_by_a_model(tmp_path)
 
     def writing(received: Received) -> Answer:
-        return answer(json.dumps(facts)) if "parts of a test" in received.prompt else judging(received)
+        return answer(json.dumps(FACTS)) if "parts of a test" in received.prompt else judging(received)
 
     with OpenAIServer(writing) as server:
         ran = run_cli(
@@ -92,12 +99,7 @@ def test_without_a_judge_such_a_test_is_not_graded(run_cli: RunCli, tmp_path: Pa
 def test_what_could_not_be_used_to_write_tests_does_not_stand_in_the_way_of_asking_again(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
-    path = tmp_path / "facts.py"
-    path.write_text(WRITTEN, encoding="utf-8")
-    (tmp_path / "data").mkdir()
-    prompts = {part: f"Write the {part}." for part in ("content", "question", "answer")}
-    (tmp_path / "data" / "facts.json").write_text(json.dumps(prompts), encoding="utf-8")
-    facts = {"content": ["The key lies in a drawer."], "question": ["Where is it?"], "answer": ["a drawer"]}
+    path = written_by_a_model(tmp_path)
     says = {"text": "Here are some facts for you."}
 
     def writing(received: Received) -> Answer:
@@ -111,6 +113,6 @@ def test_what_could_not_be_used_to_write_tests_does_not_stand_in_the_way_of_aski
         ran = run_cli(*command)
         assert ran.code == 2 and "10 replies were not the JSON that was asked for" in ran.err
         assert len(server.requests) == 10
-        says["text"] = json.dumps(facts)
+        says["text"] = json.dumps(FACTS)
         ran = run_cli(*command)
         assert ran.code == 0, ran.err

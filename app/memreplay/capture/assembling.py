@@ -70,7 +70,7 @@ def bring_up_to_date(path: Path) -> tuple[str, ...]:
 
 _one_at_a_time = threading.Lock()
 _latest: _Capture | None = None
-"""What was made last: a screen that follows an agent asks again and again for the same file."""
+"""The latest result: a screen that follows an agent asks for the same file repeatedly."""
 
 
 def _made_anew(path: Path) -> tuple[str, ...]:

@@ -166,7 +166,7 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], journal: Journa
 
 
 def _make_ready(recording: Path) -> None:
-    """Make of the notes what the screen shows: otherwise whoever opens the recording would wait for it."""
+    """Assemble the recording from its notes now, so that opening it does not have to."""
     from memreplay.capture.assembling import bring_up_to_date
     from memreplay.errors import MemreplayError
 

@@ -94,7 +94,7 @@ def shares_right(rows: Iterable[Graded]) -> dict[Key, float]:
 
 
 InPrompt = Literal["answer_in_prompt", "evidence_in_prompt"]
-"""What a prompt may hold of a question, by the field of a row."""
+"""The field of a row that says whether a prompt held the answer, or all evidence."""
 
 
 def facts_in_prompt(rows: Iterable[QuestionRow], field: InPrompt) -> dict[Key, float]:
