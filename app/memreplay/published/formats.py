@@ -9,7 +9,7 @@ names the conversation. Where there are several paths, the first that leads to s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
@@ -76,6 +76,21 @@ def _flat(paths: tuple[str | Paths, ...]) -> Iterator[str]:
         else:
             yield from path
 
+
+_EVERMEMOS = Format(
+    name="evermemos/evaluation",
+    title="EverMemOS evaluation",
+    rows="detailed_results.{sample}.*",
+    signature=("question_id", "golden_answer"),
+    question=("question",),
+    answer=("generated_answer",),
+    question_id=("question_id",),
+    category=("category",),
+    expected=("golden_answer",),
+    judgement=("llm_judgments", "is_correct"),
+    judge=("metadata.model", "metadata.evaluator"),
+    accuracy=("accuracy",),
+)
 
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
@@ -226,34 +241,8 @@ FORMATS: Final[tuple[Format, ...]] = (
         expected=("golden_answer",),
         memories=("formatted_context", "search_results"),
     ),
-    Format(
-        name="evermemos/evaluation",
-        title="EverMemOS evaluation",
-        rows="detailed_results.{sample}.*",
-        signature=("question_id", "golden_answer"),
-        question=("question",),
-        answer=("generated_answer",),
-        question_id=("question_id",),
-        category=("category",),
-        expected=("golden_answer",),
-        judgement=("llm_judgments", "is_correct"),
-        judge=("metadata.model", "metadata.evaluator"),
-        accuracy=("accuracy",),
-    ),
-    Format(
-        name="evermemos/choices",
-        title="EverMemOS evaluation",
-        rows="detailed_results.*",
-        signature=("question_id", "golden_answer"),
-        question=("question",),
-        answer=("generated_answer",),
-        question_id=("question_id",),
-        category=("category",),
-        expected=("golden_answer",),
-        judgement=("llm_judgments", "is_correct"),
-        judge=("metadata.model", "metadata.evaluator"),
-        accuracy=("accuracy",),
-    ),
+    _EVERMEMOS,
+    replace(_EVERMEMOS, name="evermemos/choices", rows="detailed_results.*"),
     Format(
         name="hindsight",
         title="Hindsight benchmarks",
