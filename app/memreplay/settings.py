@@ -167,8 +167,8 @@ class Settings:
     prompt: Annotated[
         str,
         Flag(
-            "Prompt of questions: memreplay, locomo, longmemeval, or a Jinja template with the fields context,"
-            " question, options, kind and type.",
+            "Prompt of questions: memreplay, locomo, longmemeval, mc10, or a Jinja template with the fields"
+            " context, question, options, offered, kind and type.",
             "NAME|FILE",
         ),
     ] = "memreplay"

@@ -43,7 +43,7 @@ _ONLY_STRICTER: Mapping[str, bool] = {"offline": True, "cache": True}
 """Switches that a file may turn only one way: it cannot lift the user's ban on the network, nor pay twice."""
 
 _EMBEDDER = "minilm"
-_PROMPTS = ("memreplay", "locomo", "longmemeval")
+_PROMPTS = ("memreplay", "locomo", "longmemeval", "mc10")
 _MODELS = {EXTRACTIVE_MODEL, AGENT_MODEL}
 _SENT = {
     "model": "sends prompts, with your key, to the model {}",

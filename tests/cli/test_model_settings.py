@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
+from tests.unit.conversations.samples import locomo_sample
 
 EXPLAINS = "Let me go through the conversation step by step. " * 40
 RIGHT = "Arnau Ferrusola"
@@ -185,11 +186,41 @@ def test_a_prompt_of_the_user_is_asked_recorded_and_part_of_what_a_run_is(run_cl
         assert why.code in (0, 3), why.err
 
 
-@pytest.mark.parametrize("name", ["locomo", "longmemeval"])
+@pytest.mark.parametrize("name", ["locomo", "longmemeval", "mc10"])
 def test_the_prompts_of_benchmarks_are_at_hand(run_cli: RunCli, tmp_path: Path, name: str) -> None:
     _, _, requests = _run(run_cli, tmp_path, lambda received: answer(RIGHT), "--prompt", name)
-    expected = {"locomo": "Based on the above context, write", "longmemeval": "several history chats"}[name]
+    expected = {
+        "locomo": "Based on the above context, write",
+        "longmemeval": "several history chats",
+        "mc10": "1. Examine the conversation history and question",
+    }[name]
     assert requests and all(expected in one.prompt for one in requests)
+
+
+def _letter(received: Received, is_right: bool) -> Answer:
+    if "Select the correct answer: (a) " not in received.prompt:
+        return answer("quinces")
+    right_is_first = "(a) Not mentioned in the conversation (b) It bit him." in received.prompt
+    return answer("(a)" if right_is_first == is_right else "b")
+
+
+@pytest.mark.parametrize("says_the_right_one", [True, False])
+def test_an_adversarial_question_of_locomo_is_asked_with_two_answers_and_replied_to_with_a_letter(
+    run_cli: RunCli, tmp_path: Path, says_the_right_one: bool
+) -> None:
+    dataset = tmp_path / "locomo10_small.json"
+    dataset.write_text(json.dumps([locomo_sample()]))
+    with OpenAIServer(lambda received: _letter(received, says_the_right_one)) as server:
+        run_cli(
+            "--batch", "--dataset", dataset, "--backend", "rag", "--model", "openai/stub", "--prompt", "locomo",
+            "--api-base", server.url, "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "r.json",
+        )  # fmt: skip
+    results = json.loads((tmp_path / "r.json").read_text())
+    [row] = [row for row in results["questions"] if row["backend"] == "rag" and row["type"] == "adversarial"]
+    assert row["reply"] in ("(a)", "b")
+    assert row["outcome"] == ("correct" if says_the_right_one else "wrong")
+    by_category = results["backends"]["rag"]["recall"]["locomo_f1"]["by_category"]
+    assert by_category["adversarial"]["f1"] == float(says_the_right_one)
 
 
 @pytest.mark.parametrize(

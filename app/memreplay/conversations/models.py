@@ -80,8 +80,9 @@ class Question(Frozen):
 
     ``type`` is the dataset's own name for what kind of question it is; ``other_type`` the second name, where two
     are in use (LoCoMo and LoCoMo-MC10 name the same categories differently). ``abstain`` marks a question whose
-    right answer is that it was never said. ``evidence`` are turn ids, as published. ``supersedes`` are values that
-    were right earlier in the conversation and are no longer.
+    right answer is that it was never said, and ``suggested`` the wrong answer that its dataset offers.
+    ``evidence`` are turn ids, as published. ``supersedes`` are values that were right earlier in the conversation
+    and are no longer.
     """
 
     id: str
@@ -100,6 +101,7 @@ class Question(Frozen):
     evidence: tuple[str, ...] = ()
     evidence_role: EvidenceRole | None = None
     supersedes: tuple[str, ...] = ()
+    suggested: str | None = None
 
     @property
     def expects_a_rubric(self) -> bool:

@@ -16,6 +16,7 @@ from memreplay.grading.judge import is_quotation, score_quotation
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Judgement, read_again
 from memreplay.llm.model import Reply
+from memreplay.llm.prompt_templates import without_letter
 from memreplay.llm.prompts import KINDS
 
 
@@ -121,7 +122,7 @@ async def grade(
     """
     judgement = None
     if judge is not None and is_for_a_judge(question, reply):
-        judgement = await judge.judge(question, reply.text or "")
+        judgement = await judge.judge(question, _said(question, asked, reply).text or "")
         emit(AnswerJudged(**ask_fields(asked), judgement=judgement))
     scored = score_answer(question, asked, reply, judgement)
     emit(scored)
@@ -140,6 +141,7 @@ def score_answer(
         retrieval = RetrievalScore()
     else:
         retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
+    reply = _said(question, asked, reply)
     score = score_as_shown(question, asked.choice_order, reply)
     said = reply.text or ""
     is_in_doubt = score.uncertain or score.decided_by == "denied"
@@ -148,6 +150,14 @@ def score_answer(
     if judgement is not None:
         score = _judged(score, read_again(judgement))
     return AnswerScored(**ask_fields(asked), score=score, retrieval=retrieval)
+
+
+def _said(question: Question, asked: QuestionAsked, reply: Reply) -> Reply:
+    """Return the reply with the answer in place of the letter, where the prompt offered two answers."""
+    if reply.text is None or not asked.prompt:
+        return reply
+    text = without_letter(question, asked.prompt[-1].content, reply.text)
+    return reply if text == reply.text else reply.model_copy(update={"text": text})
 
 
 def graded_again(

@@ -6,12 +6,14 @@ A template gets these fields:
 - ``question``: the text of the question
 - ``options``: the options of a multiple-choice question, in the order of their indices from 0; empty for recall
 - ``kind``: ``recall`` or ``choice``
+- ``offered``: two answers to choose from, for an adversarial question of LoCoMo; empty for others
 - ``type``: the dataset's name for what kind of question it is. A prompt that uses it tells the model more than the
   question does; LoCoMo's does, for temporal questions.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -21,6 +23,7 @@ from uuid import uuid4
 
 from memreplay.conversations.models import Question
 from memreplay.errors import UsageError
+from memreplay.grading.read import without_reasoning
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -33,15 +36,15 @@ _CHOICES: Final = (
     "Reply with the number of the right option only.\n"
 )
 
-# The wording of Maharana et al. (2024), task_eval/gpt_utils.py: QA_PROMPT, and what it adds to temporal questions.
-# Its form of an adversarial question, two options of which one says that it was not mentioned, is left out: it
-# would need the wrong answer that the dataset suggests.
+# The wording of Maharana et al. (2024), task_eval/gpt_utils.py: QA_PROMPT, and what it adds to temporal and
+# adversarial questions.
 _LOCOMO: Final = (
     "{{ context }}\n\n"
     "Based on the above context, write an answer in the form of a short phrase for the following question."
     " Answer with exact words from the context whenever possible.\n\n"
     "Question: {{ question }}{% if 'temporal' in type %} Use DATE of CONVERSATION to answer with an approximate"
-    " date.{% endif %}\n{% if options %}" + _CHOICES + "{% endif %}Short answer:"
+    " date.{% endif %}{% if offered %} Select the correct answer: (a) {{ offered[0] }} (b) {{ offered[1] }}."
+    "{% endif %}\n{% if options %}" + _CHOICES + "{% endif %}Short answer:"
 )
 
 # The wording of Wu et al. (2025), src/generation/run_generation.py, without the current date, which its questions
@@ -53,10 +56,39 @@ _LONGMEMEVAL: Final = (
 )
 
 _SHIPPED: Final = {"locomo": _LOCOMO, "longmemeval": _LONGMEMEVAL}
-PROMPTS: Final = (DEFAULT_PROMPT, *_SHIPPED)
+_LIKE_DEFAULT: Final = (DEFAULT_PROMPT, "mc10")
+"""LoCoMo-MC10's prompt is the one that choice questions get anyway."""
+
+PROMPTS: Final = (*_LIKE_DEFAULT, *_SHIPPED)
 """Names of prompts; anything else is a path."""
 
 _MOST_CHARACTERS: Final = 100_000
+
+
+NOT_MENTIONED: Final = "Not mentioned in the conversation"
+"""The right one of the two answers that LoCoMo offers for an adversarial question."""
+
+_LETTER = re.compile(r"\(?([ab])\)?[.:]?", re.IGNORECASE)
+
+
+def offered_answers(question: Question) -> tuple[str, ...]:
+    """Return the two answers that LoCoMo offers for an adversarial question; empty for any other.
+
+    The order depends on the question's id, where LoCoMo's own script draws it.
+    """
+    if question.suggested is None:
+        return ()
+    pair = (NOT_MENTIONED, " ".join(question.suggested.split()))
+    return pair if sha256(question.id.encode("utf-8", "surrogatepass")).digest()[0] % 2 else pair[::-1]
+
+
+def without_letter(question: Question, asked: str, reply: str) -> str:
+    """Return the offered answer that a reply of one letter names, if the prompt offered it; else the reply."""
+    offered = offered_answers(question)
+    letter = _LETTER.fullmatch(without_reasoning(reply))
+    if letter is None or not offered or f"(a) {offered[0]} (b) {offered[1]}." not in asked:
+        return reply
+    return offered["ab".index(letter[1].lower())]
 
 
 @dataclass(frozen=True)
@@ -97,6 +129,7 @@ class PromptTemplate:
                 question=" ".join(question.text.split()),
                 options=[" ".join(choice.split()) for choice in question.choices],
                 kind=question.kind,
+                offered=offered_answers(question),
                 type=question.type,
             )
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
@@ -124,7 +157,7 @@ def prompt_template(named: str) -> PromptTemplate | None:
     Raises:
         UsageError: there is no such file, or it is not a template that holds the question and its context.
     """
-    if named == DEFAULT_PROMPT:
+    if named in _LIKE_DEFAULT:
         return None
     template = PromptTemplate(named, _SHIPPED[named] if named in _SHIPPED else _read(Path(named)))
     for example in _EXAMPLES:

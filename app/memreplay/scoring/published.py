@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memreplay.conversations.formats.locomo import CATEGORIES
+from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES
 from memreplay.conversations.formats.longmemeval import ABSTENTION_SUFFIX
 from memreplay.conversations.models import Frozen
 from memreplay.grading.failures import is_grading_failure
@@ -61,7 +61,9 @@ def locomo_f1_of(rows: Sequence[QuestionRow]) -> LocomoF1 | None:
     for row in rows:
         if row.outcome == "error" and (row.judge is None or is_grading_failure(row.error)):
             continue
-        if (score := published_f1(row.type, row.other_type, row.expected, row.reply)) is not None:
+        # The reply to an adversarial question may be the letter of an offered answer.
+        reply = row.predicted if row.type == ADVERSARIAL.locomo else row.reply
+        if (score := published_f1(row.type, row.other_type, row.expected, reply)) is not None:
             scores.setdefault(row.type, []).append(score)
     every = [score for each in scores.values() for score in each]
     if not every:

@@ -87,12 +87,13 @@ class PublishedTurn(_Published):
 
 
 class PublishedQuestion(_Published):
-    """A question. Nearly all adversarial ones have no answer."""
+    """A question. Nearly all adversarial ones have no answer, but a wrong one that they suggest."""
 
     question: Annotated[str, Field(min_length=1)]
     category: Literal[1, 2, 3, 4, 5]
     evidence: list[str]
     answer: TextOrInteger | None = None
+    adversarial_answer: TextOrInteger | None = None
 
 
 class PublishedSample(_Published):
@@ -247,6 +248,7 @@ def _question(
         text=published.question,
         expected=NOT_ANSWERABLE if published.answer is None else published.answer,
         abstain=never_said,
+        suggested=published.adversarial_answer if category is ADVERSARIAL else None,
         evidence=evidence,
         evidence_role=role if evidence else None,
     )
