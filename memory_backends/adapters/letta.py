@@ -3,13 +3,15 @@ one).
 
 Each conversation has an agent of its own, which is deleted at the end. Without ``--extractor`` exchanges become
 passages of its archival memory. With it they are told to the agent, which by that model edits its memory blocks
-and its passages.
+and its passages. The user's configuration is that of the agent: the fields with which Letta's API creates one, or
+what an agent file (``.af``) holds.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -33,10 +35,16 @@ class LettaMemory(LibraryMemory):
     """An agent's memory blocks and passages. Letta's server calls the models, and says what they took."""
 
     store = "letta"
+    takes = ("extractor", "backend_config")
     works_elsewhere = True
 
     def __init__(self, resources: Resources) -> None:
         super().__init__(resources)
+        self._config = resources.configs.get("letta", {})
+        if unsettable := self._config.keys() & _OF_THE_RUN:
+            raise BackendError(
+                f"Letta's {', '.join(sorted(unsettable))} is the run's own: leave it out of the configuration"
+            )
         self._http: httpx.AsyncClient | None = None
         self._agent: str | None = None
 
@@ -52,13 +60,29 @@ class LettaMemory(LibraryMemory):
         name = f"memreplay-{namespace.point_id('letta')}"
         for left in await self._json("GET", "/v1/agents/", params={"name": name}):
             await self._json("DELETE", f"/v1/agents/{quote(left['id'])}")
-        blocks = [{"label": "human", "value": ""}, {"label": "persona", "value": ""}]
         model = {"model": self.resources.chat.name} if self.resources.chat else {}
         embedding = os.environ.get("LETTA_EMBEDDING") or EMBEDDING
-        agent = await self._json(
-            "POST", "/v1/agents/", {"name": name, "memory_blocks": blocks, "embedding": embedding, **model}
-        )
-        self._agent = agent["id"]
+        made = self._import if "agents" in self._config else self._create
+        self._agent = await made({"name": name, "embedding": embedding, **model})
+
+    async def _create(self, run: Mapping[str, str]) -> str:
+        """Return the id of a new agent: empty blocks, unless the user's configuration has others."""
+        blocks = [{"label": "human", "value": ""}, {"label": "persona", "value": ""}]
+        agent = await self._json("POST", "/v1/agents/", {"memory_blocks": blocks, **self._config, **run})
+        return str(agent["id"])
+
+    async def _import(self, run: Mapping[str, str]) -> str:
+        """Return the id of the agent that the user's agent file describes, under the run's name and models."""
+        agent_file = ("agent.af", json.dumps(self._config), "application/json")
+        # The names of servers before 0.16, too.
+        old = {"name": "override_name", "embedding": "override_embedding_handle", "model": "override_model_handle"}
+        fields = {**run, **{old[name]: value for name, value in run.items()}}
+        made = await self._json("POST", "/v1/agents/import", files={"file": agent_file}, fields=fields)
+        if len(made["agent_ids"]) != 1:
+            for id_ in made["agent_ids"]:
+                await self._json("DELETE", f"/v1/agents/{quote(id_)}")
+            raise BackendError(f"the agent file describes {len(made['agent_ids'])} agents; expected one")
+        return str(made["agent_ids"][0])
 
     async def add(self, exchange: Exchange) -> None:
         if self.resources.chat is None:
@@ -75,6 +99,7 @@ class LettaMemory(LibraryMemory):
                 model=self.resources.chat.name,
                 prompt_tokens=usage.get("prompt_tokens") or 0,
                 completion_tokens=usage.get("completion_tokens") or 0,
+                **_said(reply.get("messages") or ()),
             )
         )
         self.changed(before, {passage["id"]: passage for passage in await self._passages()}, exchange)
@@ -122,12 +147,14 @@ class LettaMemory(LibraryMemory):
         held: Sequence[Any] = await self._json("GET", self._of("core-memory/blocks"))
         return held
 
-    async def _json(self, method: str, path: str, body: Any = None, params: Any = None) -> Any:
+    async def _json(
+        self, method: str, path: str, body: Any = None, params: Any = None, files: Any = None, fields: Any = None
+    ) -> Any:
         """Return the server's reply. Raises :class:`BackendError` with one sentence, without the key."""
         assert self._http is not None
         host = self._http.base_url.netloc.decode()
         try:
-            reply = await self._http.request(method, path, json=body, params=params)
+            reply = await self._http.request(method, path, json=body, params=params, files=files, data=fields)
         except httpx.HTTPError as error:
             raise BackendError(f"the Letta server at {host} does not answer: {type(error).__name__}") from None
         if reply.status_code in (401, 403):
@@ -138,3 +165,15 @@ class LettaMemory(LibraryMemory):
             return reply.json() if reply.content else None
         except ValueError:
             raise BackendError(f"the Letta server at {host} sent no JSON") from None
+
+
+_OF_THE_RUN = frozenset({"name", "embedding", "model", "embedding_config", "llm_config"})
+"""Fields of an agent that the run sets."""
+
+
+def _said(messages: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return what the agent said and the tools that it called, as parts of a call. Its prompt is not told."""
+    texts = [str(each["content"]) for each in messages if each.get("message_type") == "assistant_message"]
+    calls = [each["tool_call"] for each in messages if each.get("message_type") == "tool_call_message"]
+    said = {"reply": "\n".join(texts)} if texts else {}
+    return said | ({"wanted": json.dumps(calls, ensure_ascii=False)} if calls else {})

@@ -189,7 +189,7 @@ def reading_of(call: ModelCall | Extraction) -> tuple[str, bool | None]:
         case "parsed":
             return ("read", True) if facts_of(call) else ("read: it names no fact", None)
         case _:
-            return ("a text", True) if call.messages else ("not recorded", None)
+            return ("a text", True) if call.messages or call.reply or call.wanted else ("not recorded", None)
 
 
 def kept_nothing(call: ModelCall | Extraction) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -28,10 +29,19 @@ class Named:
         raise AssertionError("Letta's server calls models by itself")
 
 
-def created(clock: Clock | None = None, *, with_model: bool = False) -> MemoryBackend:
+def created(
+    clock: Clock | None = None, *, with_model: bool = False, config: dict[str, Any] | None = None
+) -> MemoryBackend:
     connections = RedisConnection.embedded(), QdrantConnection.embedded()
     chat = MeteredChat(Named()) if with_model else None
-    resources = Resources(*connections, WordEmbedder(), count_words, clock or TickingClock(), chat=chat)
+    resources = Resources(
+        *connections,
+        WordEmbedder(),
+        count_words,
+        clock or TickingClock(),
+        chat=chat,
+        configs={"letta": config or {}},
+    )
     return create_backend("letta", resources, {})
 
 
@@ -61,9 +71,42 @@ async def test_an_agent_that_edits_its_blocks_names_its_turns_and_what_it_spends
     }
     calls = [entry for entry in memory.trace.drain() if isinstance(entry, ModelCall)]
     assert [(call.prompt_tokens, call.turns) for call in calls] == [(40, each.turn_ids) for each in TALK[:2]]
+    assert {call.reply for call in calls} == {"I see."} and not any(call.messages for call in calls)
+    assert [call.wanted for call in calls if call.wanted] == [
+        '[{"name": "archival_memory_insert", "arguments": "{\\"content\\": \\"Nimbus Labs\\"}"}]'
+    ]
     assert len(letta.agents) == 1
     await memory.close("resolved")
     assert letta.agents == {}
+
+
+OWN = {"system": "Remember names.", "memory_blocks": [{"label": "human", "value": "She likes tea."}]}
+AGENT_FILE = {
+    "agents": [{"id": "agent-0", "system": "Remember names.", "block_ids": ["block-0"]}],
+    "blocks": [{"id": "block-0", "label": "human", "value": "She likes tea."}],
+}
+
+
+@pytest.mark.parametrize("config", [OWN, AGENT_FILE], ids=["fields", "agent file"])
+async def test_the_agent_is_as_its_user_configures_it(letta: LettaStub, config: dict[str, Any]) -> None:
+    memory = created(with_model=True, config=config)
+    await memory.open(namespace("letta"))
+    [agent] = letta.agents.values()
+    assert (agent.system, agent.blocks) == ("Remember names.", {"human": "She likes tea."})
+    assert agent.name.startswith("memreplay-")
+    recall = await memory.recall("What does she like?", 5, 400)
+    assert [hit.text for hit in recall.hits] == ["She likes tea."]
+    await memory.close("resolved")
+    assert letta.agents == {}
+
+
+async def test_an_agent_file_of_several_agents_and_the_parts_of_the_run_are_refused(letta: LettaStub) -> None:
+    two = {**AGENT_FILE, "agents": AGENT_FILE["agents"] * 2}
+    with pytest.raises(BackendError, match="describes 2 agents; expected one"):
+        await created(config=two).open(namespace("letta"))
+    assert letta.agents == {}
+    with pytest.raises(BackendError, match="Letta's model is the run's own"):
+        created(config={"model": "openai/other"})
 
 
 async def test_a_refused_key_and_a_server_that_is_not_there_are_one_sentence(

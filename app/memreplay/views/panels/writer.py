@@ -53,8 +53,8 @@ def _call_lines(call: ModelCall | Extraction, number: int, count: int, about: Ca
     for fact in facts_of(call):
         yield line(Span("▸ ", "added"), one_line(fact), hang=2)
     if not call.messages:
-        yield line(Span("– what was asked and replied was not recorded", "dim"))
-        return
+        unknown = "asked" if call.reply or call.wanted else "asked and replied"
+        yield line(Span(f"– what was {unknown} was not recorded", "dim"))
     for name, text in (("reply", call.reply), ("tools called", call.wanted)):
         if text is not None:
             yield line(Span(f"── {name}", "title"))
