@@ -23,7 +23,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from memory_backends import ARCHITECTURES
 from memory_backends.addresses import parse_address
 from memreplay.errors import UsageError
-from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.secrets import register_secret, register_url_secrets, without_secrets
 from memreplay.numbers import UNKNOWN
 from memreplay.paths import config_file
@@ -222,11 +222,11 @@ class Settings:
         ),
     ] = None
     judge_rubric: Annotated[
-        RubricChoice,
+        str,
         Flag(
-            "What the judge accepts as right: auto (the rubric of the question's benchmark), plain, locomo or"
-            " longmemeval.",
-            "NAME",
+            "What the judge accepts as right: auto (the rubric of the question's benchmark), plain, locomo,"
+            " longmemeval, or a text file that says it.",
+            "NAME|FILE",
         ),
     ] = "auto"
     fresh: Annotated[bool, Flag("Fill every memory anew; reuse none that an earlier run filled.")] = False

@@ -11,11 +11,11 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from memory_backends.addresses import parse_address
 from memreplay.errors import UsageError
-from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
+from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL, RubricChoice
 
 MOST: Mapping[str, int] = {
     "top_k": 1_000,
@@ -36,7 +36,7 @@ MOST: Mapping[str, int] = {
 }
 """The largest number that a file may choose for each setting; beyond it the user chooses."""
 
-_NAMES = frozenset({"ablate", "tier_share", "judge_rubric", "theme", "shuffle_choices", "isolated", "fresh"})
+_NAMES = frozenset({"ablate", "tier_share", "theme", "shuffle_choices", "isolated", "fresh"})
 """Settings whose values only name parts of what memreplay ships, or order its work."""
 
 _ONLY_STRICTER: Mapping[str, bool] = {"offline": True, "cache": True}
@@ -137,6 +137,8 @@ def _effect(name: str, value: Any) -> str | None:
         case "backend":
             return _effect_of_backend(str(value))
         case "prompt" if value in _PROMPTS:
+            return None
+        case "judge_rubric" if value in get_args(RubricChoice):
             return None
         case "embedder" | "reranker":
             return _effect_of_model_of_texts(str(value))

@@ -179,7 +179,7 @@ def test_bisecting_by_answer_takes_the_word_of_the_judge(run_cli: RunCli, tmp_pa
 
 @pytest.mark.parametrize(
     ("rubric", "code", "said"),
-    [("longmemeval", 0, "longmemeval"), ("strict", 2, "judge_rubric"), (None, 0, "plain")],
+    [("longmemeval", 0, "longmemeval"), ("strict", 2, "rubric strict: expected"), (None, 0, "plain")],
 )
 def test_the_rubric_is_chosen_by_name(
     run_cli: RunCli, tmp_path: Path, rubric: str | None, code: int, said: str
@@ -188,3 +188,18 @@ def test_the_rubric_is_chosen_by_name(
     with OpenAIServer(lenient) as server:
         ran = run_cli(*options(server, tmp_path, "--limit", 1, *given))
     assert ran.code == code and said in (ran.out if code == 0 else ran.err)
+
+
+def test_a_rubric_of_ones_own_is_sent_named_and_part_of_what_a_run_is(run_cli: RunCli, tmp_path: Path) -> None:
+    rule = tmp_path / "strict.txt"
+    rule.write_text("Only the very words of the expected answer are right.")
+    with OpenAIServer(lenient) as server:
+        given = (*options(server, tmp_path, "--limit", 1), "--judge-rubric", rule)
+        ran = run_cli(*given, "--output", tmp_path / "own.json")
+        asked = [one.prompt for one in server.requests if "You grade one reply" in one.prompt]
+        rule.write_text("Anything is right.")
+        again = run_cli(*given, "--resume")
+    assert ran.code == 0 and asked and all("Only the very words" in one for one in asked)
+    [rubric] = json.loads((tmp_path / "own.json").read_text())["backends"]["full_context"]["judge"]["rubrics"]
+    assert rubric.startswith("strict-")
+    assert again.code == 2, "another rule makes another run"

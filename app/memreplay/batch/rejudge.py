@@ -6,19 +6,16 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
-from typing import get_args
 
 from memreplay.batch.recorded_run import Ending
 from memreplay.conversations.models import Question
 from memreplay.engine.answers import is_for_a_judge
 from memreplay.errors import RecordingError, UsageError
-from memreplay.files import read_text
-from memreplay.llm import EXTRACTIVE_MODEL, RubricChoice
+from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.counting import Estimate, Rows
-from memreplay.llm.judging import ModelJudge
+from memreplay.llm.judging import ModelJudge, Rubric
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.numbers import counted, dollars
 from memreplay.recording.reader import Recording
@@ -29,37 +26,7 @@ from memreplay.settings import Settings
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
 
-_LONGEST_RUBRIC = 20_000
 _AT_ONCE = 64
-
-
-@dataclass(frozen=True)
-class Rubric:
-    """A rubric by name. ``rule`` is what a file of the user's says; None for those that are built in."""
-
-    name: str
-    choice: RubricChoice = "plain"
-    rule: str | None = None
-
-
-def rubric_named(given: str) -> Rubric:
-    """Return a built-in rubric, or that of a file. The digest of its text is part of its name.
-
-    Raises:
-        UsageError: it is neither.
-    """
-    for choice in get_args(RubricChoice):
-        if given == choice:
-            return Rubric(choice, choice)
-    path = Path(given)
-    try:
-        rule = read_text(path).strip()
-    except (OSError, UnicodeDecodeError):
-        known = ", ".join(get_args(RubricChoice))
-        raise UsageError(f"--rubric {given}: expected {known}, or a text file that says what is right") from None
-    if not 0 < len(rule) <= _LONGEST_RUBRIC:
-        raise UsageError(f"--rubric {given}: expected a text of at most {_LONGEST_RUBRIC:,} characters")
-    return Rubric(f"{path.stem}-{sha256(rule.encode()).hexdigest()[:8]}", rule=rule)
 
 
 @dataclass
@@ -103,7 +70,7 @@ async def rejudge(
             made = [
                 (
                     JudgePair(judge, rubric.name),
-                    ModelJudge(judge, models.answer_model, settings.api_base, rubric.choice, rubric.rule),
+                    ModelJudge(judge, models.judging_model, settings.api_base, rubric),
                 )
                 for judge in judges
                 for rubric in rubrics
@@ -134,7 +101,7 @@ async def estimate_rejudging(
             for judge in judges:
                 for rubric in rubrics:
                     row = rows[f"judge by {rubric.name}", judge] = counting.judge.row = Estimate()
-                    model = ModelJudge(judge, counting.judge, settings.api_base, rubric.choice, rubric.rule)
+                    model = ModelJudge(judge, counting.judge, settings.api_base, rubric)
                     for job in _jobs(recording, run.id, [(JudgePair(judge, rubric.name), model)], _Progress()):
                         row.asked += 1
                         await job.judge.judge(job.question, job.text)

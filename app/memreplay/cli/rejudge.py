@@ -14,12 +14,13 @@ import typer
 from rich.text import Text
 
 from memreplay.batch.estimate import print_estimate
-from memreplay.batch.rejudge import estimate_rejudging, rubric_named
+from memreplay.batch.rejudge import estimate_rejudging
 from memreplay.batch.rejudge import rejudge as judge_again
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.errors import EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
 from memreplay.files import write_whole
+from memreplay.llm.judging import rubric_named
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording

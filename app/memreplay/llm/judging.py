@@ -14,10 +14,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Literal, get_args
 
 from memreplay.conversations.formats.locomo import CATEGORIES
 from memreplay.conversations.models import Frozen, Question
+from memreplay.errors import UsageError
+from memreplay.files import read_text
 from memreplay.grading.failures import GradingError, grading_one_answer, is_grading_failure
 from memreplay.grading.read import shortened, without_reasoning
 from memreplay.llm import RubricChoice
@@ -73,9 +78,6 @@ RUBRICS: Final[Mapping[str, str]] = {
 }
 """What the judge is told to accept, by the rubric's name."""
 
-OWN_RUBRIC: Final = "own"
-"""The rubric of a judgement by a rule of the user's own."""
-
 _LOCOMO_TYPES: Final = frozenset((category.locomo, category.mc10) for category in CATEGORIES)
 _LONGMEMEVAL_TYPES: Final[Mapping[str, str]] = {
     "single-session-user": "longmemeval",
@@ -103,7 +105,7 @@ _ASKED: Final = "\n\nIs the reply right? Answer with one word, yes or no:"
 class Judgement(Frozen):
     """What a judge said about a reply. ``verdict`` is None if it could not be had, and ``problem`` says why.
 
-    ``rubric`` is a name in :data:`RUBRICS`, :data:`OWN_RUBRIC`, or that of an imported run.
+    ``rubric`` is a name in :data:`RUBRICS`, that of a user's own :class:`Rubric`, or that of an imported run.
     ``prompt`` is empty where it was not kept.
     """
 
@@ -113,6 +115,38 @@ class Judgement(Frozen):
     reply: Reply
     verdict: Verdict | None
     problem: str | None = None
+
+
+_LONGEST_RUBRIC: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """A rubric by name. ``rule`` is what a file of the user's says; None for those that are built in."""
+
+    name: str
+    choice: RubricChoice = "plain"
+    rule: str | None = None
+
+
+def rubric_named(given: str) -> Rubric:
+    """Return a built-in rubric, or that of a file. The digest of its text is part of its name.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    for choice in get_args(RubricChoice):
+        if given == choice:
+            return Rubric(choice, choice)
+    path = Path(given)
+    try:
+        rule = read_text(path).strip()
+    except (OSError, ValueError):
+        known = ", ".join(get_args(RubricChoice))
+        raise UsageError(f"rubric {given}: expected {known}, or a text file that says what is right") from None
+    if not 0 < len(rule) <= _LONGEST_RUBRIC:
+        raise UsageError(f"rubric {given}: expected a text of at most {_LONGEST_RUBRIC:,} characters")
+    return Rubric(f"{path.stem}-{sha256(rule.encode()).hexdigest()[:8]}", rule=rule)
 
 
 def rubric_of(question: Question, chosen: RubricChoice) -> str:
@@ -137,22 +171,13 @@ def _benchmark_of(question: Question) -> RubricChoice:
 
 
 class ModelJudge:
-    """Judges replies through one model, by the chosen rubric."""
+    """Judges replies through one model, by one rubric."""
 
-    def __init__(
-        self,
-        name: str,
-        model: AnswerModel,
-        api_base: str | None,
-        rubric: RubricChoice,
-        rule: str | None = None,
-    ) -> None:
-        """Judge by a chosen rubric, or by a ``rule`` of the user's own."""
+    def __init__(self, name: str, model: AnswerModel, api_base: str | None, rubric: Rubric) -> None:
         self.name = name
-        self._rule = rule
         self._model = model
         self._api_base = api_base
-        self._rubric = rubric
+        self.rubric = rubric
 
     async def judge(self, question: Question, text: str) -> Judgement:
         """Judge the text of a reply. A failed call, or a reply without a verdict, is a judgement without one.
@@ -163,8 +188,9 @@ class ModelJudge:
         Raises:
             StoppedError: the run is stopping, or the model is unavailable.
         """
-        rubric = rubric_of(question, self._rubric) if self._rule is None else OWN_RUBRIC
-        rule = RUBRICS[rubric] if self._rule is None else self._rule
+        own = self.rubric.rule
+        rubric = rubric_of(question, self.rubric.choice) if own is None else self.rubric.name
+        rule = RUBRICS[rubric] if own is None else own
         request = judging_request(question, text, rule, self.name, self._api_base)
         reply = await self._model.answer(request)
         verdict, problem = verdict_in(reply)

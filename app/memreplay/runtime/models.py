@@ -11,7 +11,7 @@ from memreplay.errors import UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import CachedModel, ReplyCache, RunReplies, SharedPrefixModel
 from memreplay.llm.client import LiteLLMModel, OfflineModel
-from memreplay.llm.judging import ModelJudge
+from memreplay.llm.judging import ModelJudge, rubric_named
 from memreplay.llm.litellm_setup import loaded_litellm
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.parameters import ParameterisedModel, Role
@@ -46,7 +46,7 @@ class RunModels:
         self.reply_cache = self._reply_store if settings.cache else None
         self.rate_limiters = RateLimiters(RateLimits(settings.concurrency, settings.rpm, settings.tpm))
         self.answer_model: AnswerModel
-        self._judging_model: AnswerModel
+        self.judging_model: AnswerModel
         self.extractor: FactExtractor | None = None
         self.chat: ChatModel | None = None
         self.writing_model: AnswerModel | None = None
@@ -54,11 +54,11 @@ class RunModels:
         if counting is not None:
             counting.use_caches(self.reply_cache, self._written_replies(run_id))
             self.answer_model = self._as("reader", counting.reader)
-            self._judging_model = self._as("judge", counting.judge)
+            self.judging_model = self._as("judge", counting.judge)
             return
         model = self._paid_model()
         cached = CachedModel(model, self.reply_cache) if self.reply_cache else model
-        self.answer_model, self._judging_model = self._as("reader", cached), self._as("judge", cached)
+        self.answer_model, self.judging_model = self._as("reader", cached), self._as("judge", cached)
         self._make_writing_models(model, run_id)
 
     def _as(self, role: Role, model: AnswerModel) -> AnswerModel:
@@ -92,14 +92,15 @@ class RunModels:
         """Return what grades replies to recall questions, if a judge is named.
 
         Raises:
-            UsageError: the embedded reader is named, which only picks sentences.
+            UsageError: the embedded reader is named, which only picks sentences; or the rubric is unusable.
         """
         settings = self._settings
+        rubric = rubric_named(settings.judge_rubric)
         if settings.judge is None:
             return None
         if settings.judge == EXTRACTIVE_MODEL:
             raise UsageError(f"--judge {settings.judge}: the embedded reader cannot judge; name a language model")
-        return ModelJudge(settings.judge, self._judging_model, settings.api_base, settings.judge_rubric)
+        return ModelJudge(settings.judge, self.judging_model, settings.api_base, rubric)
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
         settings = self._settings

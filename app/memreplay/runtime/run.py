@@ -194,6 +194,8 @@ class Run:
         public = self.settings.public()
         decisive = {name: value for name, value in public.items() if name not in CHANGE_NO_ANSWER}
         asked_with = {} if self._template is None else {"prompt": self._template.digest}
+        if self.answer_judge is not None and self.answer_judge.rubric.rule is not None:
+            asked_with["judge_rubric"] = self.answer_judge.rubric.name
         identity = fingerprint({"settings": decisive, "conversations": dict(conversations), **asked_with})
         if resume:
             self.recorder = RunRecorder.resume(self.recording_path, identity, resume)

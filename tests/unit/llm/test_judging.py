@@ -10,7 +10,7 @@ import pytest
 from memreplay.conversations.models import Question
 from memreplay.llm import RubricChoice
 from memreplay.llm.caching import CachedModel
-from memreplay.llm.judging import RUBRICS, ModelJudge, judging_request, rubric_of
+from memreplay.llm.judging import RUBRICS, ModelJudge, judging_request, rubric_named, rubric_of
 from memreplay.llm.model import AnswerRequest, Reply
 
 
@@ -62,20 +62,22 @@ class Kept:
     ],
 )
 def test_a_verdict_is_read_only_where_it_is_clear(said: str, verdict: str | None) -> None:
-    judge = ModelJudge("judge", Scripted(Reply(text=said)), None, "auto")
+    judge = ModelJudge("judge", Scripted(Reply(text=said)), None, rubric_named("auto"))
     found = asyncio.run(judge.judge(question(), "In Lisbon"))
     assert found.verdict == verdict and (found.problem is None) == (verdict is not None)
 
 
 @pytest.mark.parametrize("reply", [Reply(text=None, error="timed out"), Reply(text="Yes", refused=True)])
 def test_a_call_that_failed_or_was_refused_has_no_verdict(reply: Reply) -> None:
-    found = asyncio.run(ModelJudge("judge", Scripted(reply), None, "auto").judge(question(), "In Lisbon"))
+    found = asyncio.run(
+        ModelJudge("judge", Scripted(reply), None, rubric_named("auto")).judge(question(), "In Lisbon")
+    )
     assert found.verdict is None and found.problem
 
 
 def test_a_broken_verdict_in_the_cache_is_asked_for_again_and_a_good_one_is_not() -> None:
     model, cache = Scripted(Reply(text="Hmm"), Reply(text="Yes")), Kept()
-    judge = ModelJudge("judge", CachedModel(model, cache), None, "auto")
+    judge = ModelJudge("judge", CachedModel(model, cache), None, rubric_named("auto"))
     verdicts = [asyncio.run(judge.judge(question(), "In Lisbon")).verdict for _ in range(3)]
     assert verdicts == [None, "right", "right"] and model.asked == 2
 
