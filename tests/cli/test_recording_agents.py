@@ -121,6 +121,40 @@ def test_what_an_agent_lived_through_is_replayed_through_other_memories(
     assert (row["question"], row["expected"]) == ("What was my promotion?", "lead engineer")
 
 
+def test_another_memory_shadows_the_agents_own_at_every_read(run_cli: RunCli, agent: Path, tmp_path: Path) -> None:
+    unmarked = run_cli("shadow", agent, "--backend", "rag")
+    assert unmarked.code == 0 and "no marked turn was read, so nothing says which is better" in unmarked.out
+    for turn, expected, evidence in ((11, "lead engineer", 3), (9, "Lyon", 7)):
+        marked = ("mark", agent, "--turn", turn, "--expected", expected, "--evidence", evidence)
+        assert run_cli(*marked).code == 0
+    output = tmp_path / "shadow.json"
+    ran = run_cli("shadow", agent, "--backend", "rag", "--backend", "full_context", "--output", output)
+    assert ran.code == 0, ran.err
+    assert "turn 11: only rag returned the answer to “What was my promotion?”" in ran.out
+    assert "2 marks; marks of one conversation may depend on each other" in ran.out
+    found = json.loads(output.read_text())
+    rag = next(one for one in found["memories"] if one["shadow"] == "rag")
+    assert (rag["memory"], rag["marks"], rag["other_held"]) == ("notebook", 2, 2)
+    assert rag["p_value"] == 1.0 and rag["difference"] == (2 - rag["own_held"]) / 2
+    at_9 = next(read for read in found["reads"] if read["turn"] == 9 and read["shadow"] == "rag")
+    assert at_9["query"] == "Where do I live?" and not {"9", "10", "11"} & set(at_9["other"]["turns"])
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ((), "Name it with --backend"),
+        (("--backend", "http://127.0.0.1:9/run_turn"), "an agent answers by itself"),
+        (("--backend", "rag", "--output", "x.csv"), "expected a name that ends in .json"),
+    ],
+)
+def test_a_shadow_that_cannot_be_is_refused(
+    run_cli: RunCli, agent: Path, options: tuple[object, ...], problem: str
+) -> None:
+    refused = run_cli("shadow", agent, *options)
+    assert refused.code == 2 and problem in refused.err
+
+
 def test_what_an_exporter_was_told_is_kept_survives_a_kill(run_cli: RunCli, tmp_path: Path) -> None:
     recording, spans = tmp_path / "agent.sqlite3", 0
     with socket.socket() as free:

@@ -78,6 +78,7 @@ def test_no_command_reaches_for_the_network(run_cli: RunCli, tmp_path: Path, att
         "doctor": [("doctor",)],
         "record": [("record", tmp_path / "spans.sqlite3", "--otlp", spans)],
         "mark": [("mark", agent, "--turn", 11, "--expected", "lead engineer", "--evidence", 3)],
+        "shadow": [("shadow", agent, "--backend", "rag")],
         "redact": [("redact", agent, "--output", tmp_path / "redacted.sqlite3")],
         "validate": [("validate", sound)],
         "check-backend": [("check-backend", "full_context")],

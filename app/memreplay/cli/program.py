@@ -17,6 +17,7 @@ COMMANDS = {
     "record": "Record a running agent by its OpenTelemetry spans, or by the calls of its MCP memory.",
     "redact": "Copy an agent's recording without names, numbers, addresses and keys.",
     "mark": "Say what a running agent's memory should have returned at a turn: which stage lost it?",
+    "shadow": "Replay a running agent's conversation into another memory: what would it have returned?",
     "report": "Write the results of a finished run again. Asks no model.",
     "why": "Ask wrong answers again under one change at a time: what repairs them?",
     "fork": "Change something in a recorded session at a turn, play on, and compare.",
