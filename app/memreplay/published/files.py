@@ -452,6 +452,8 @@ def _answer(pointer: str, node: Node, keys: Mapping[str, str], format_: Format, 
         raise DatasetError(path.name, pointer, "has no question", " or ".join(format_.question))
     answer = _text(found(node, format_.answer))
     error = _text(found(node, format_.error))
+    if found(node, format_.invalid) is True:
+        answer, error = None, error or f"{format_.title} does not count this answer"
     sample = _text(found(node, format_.sample)) or keys.get("sample")
     times = {
         name: finite(found(node, paths), 0, 1e9)

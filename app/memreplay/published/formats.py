@@ -25,6 +25,7 @@ class Format:
     entries are answers to the same question from its first ``most_memories`` memories: each makes a run of its own.
     So does each beginning of a field's name that ends in ``prefixed``: those fields lose it. Rows that differ in
     what ``apart`` leads to belong to different runs.
+    ``invalid`` leads to what is true where the harness itself does not count a row.
     ``turn_ids`` lead to the ids of the turns that are the context, where its text is not in the file.
     Formats whose names begin alike, up to a slash, tell different things of one run. A format without a signature
     is that of no harness: its rows must have question, answer and expected answer.
@@ -47,6 +48,7 @@ class Format:
     judgement: Paths = ()
     judge_reason: Paths = ()
     error: Paths = ()
+    invalid: Paths = ()
     context_tokens: Paths = ()
     recall_ms: Paths = ()
     answer_ms: Paths = ()
@@ -259,6 +261,7 @@ FORMATS: Final[tuple[Format, ...]] = (
         judgement=("is_correct",),
         judge_reason=("correctness_reasoning",),
         error=("error",),
+        invalid=("is_invalid",),
         model=("model_config.answer_generation.model",),
         judge=("model_config.judge.model",),
     ),

@@ -360,6 +360,15 @@ def test_multiple_choice_results_of_evermemos_are_a_flat_list(tmp_path: Path) ->
     assert (run.answers[0].judgement, run.judge) == ("right", "exact_match")
 
 
+def test_an_answer_that_hindsight_does_not_count_is_an_error(tmp_path: Path) -> None:
+    found = json.loads(json.dumps(SHAPES["Hindsight benchmarks"]))
+    found["item_results"][0]["metrics"]["detailed_results"][0] |= {"is_invalid": True, "is_correct": False}
+    run = read(tmp_path / "r.json", found)
+    assert [(each.answer, each.error) for each in run.answers] == [
+        (None, "Hindsight benchmarks does not count this answer")
+    ]
+
+
 def test_a_memory_with_chunks_gives_all_its_texts(tmp_path: Path) -> None:
     document = json.loads(json.dumps(SHAPES["supermemory's memorybench"]))
     document["questions"]["conv-1-q1"]["phases"]["search"]["results"] = [
