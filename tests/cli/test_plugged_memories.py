@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -112,3 +114,7 @@ def test_what_a_memory_calls_through_litellm_by_itself_is_counted_once(
     assert called == writing["model_calls"] == 2 * writing["exchanges"]
     assert (writing["model_tokens"], writing["cost_usd"]) == (32 * called, None)
     assert backends["hybrid"]["writing"]["model_calls"] == 0
+    with closing(sqlite3.connect(tmp_path / "r.sqlite3")) as db:
+        found = db.execute("select model, reply, finish_reason, prompt from model_calls").fetchall()
+    assert len(found) == called and {row[:3] for row in found} == {("own", "noted", "stop")}
+    assert all("User: " in row[3] for row in found), "what was asked is in the recording"

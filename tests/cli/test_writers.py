@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,32 @@ def test_a_writer_that_was_not_called_is_named(run_cli: RunCli, tmp_path: Path) 
         rows, printed = run(run_cli, tmp_path, "tests.stubs.revising_mem0:SkippingMem0", behaves)
     assert rows["key"]["failure_writer"] == "not_called"
     assert "4: the writer was not called" in " ".join(printed.split())
+
+
+def test_a_recorded_call_of_the_writer_names_no_address_and_no_other_model(run_cli: RunCli, tmp_path: Path) -> None:
+    run(run_cli, tmp_path, "mem0", behaves)
+    recording = tmp_path / "r.sqlite3"
+    with OpenAIServer(behaves) as server, OpenAIServer(behaves) as theirs:
+        picture = {"type": "image_url", "image_url": {"url": f"{theirs.url}/picture.png"}}
+        with closing(sqlite3.connect(recording)) as db, db:
+            for key, body in db.execute("select key, body from events where kind = 'model_called'").fetchall():
+                call = json.loads(body)
+                given = json.loads(call["call"]["parameters"])
+                call["call"]["parameters"] = json.dumps(
+                    {**given, "base_url": theirs.url, "fallbacks": ["openai/x"]}
+                )
+                call["call"]["messages"][0]["more"] = json.dumps({"content": [picture], "cache_control": {}})
+                call["call"]["messages"][1]["more"] = "[1, "
+                if "boat" in body:
+                    call["call"]["model"] = "openai/theirs"
+                db.execute("update events set body = ? where key = ?", [json.dumps(call), key])
+        command = ("why", recording, "--writer", "--api-base", server.url, "--allow-from-recording")
+        asked = run_cli(*command)
+        assert not theirs.requests
+    assert server.requests and {one.body["model"] for one in server.requests} == {"writer"}
+    assert not any("picture.png" in json.dumps(one.body) or "base_url" in one.body for one in server.requests)
+    assert "openai/theirs is not the writer of the run's settings, and is not asked" in asked.out
+    assert asked.code == 3
 
 
 def test_the_writer_is_asked_again_with_a_larger_limit_another_model_and_other_words(

@@ -62,7 +62,7 @@ async def ask_writer_again(
             for fact in facts:
                 print(printable(f"{fact.question_id} ({fact.backend}), turn {fact.turn}: {fact.finding.sentence}"))
                 for change in wanted.names:
-                    made = await ask_again(fact, change, wanted, models.writing_model, settings.api_base)
+                    made = await ask_again(fact, change, wanted, models.writing_model, settings)
                     complete &= made.reading != "failed"
                     paid += made.cost_usd or 0.0
                     unpriced |= made.cost_usd is None
@@ -79,6 +79,8 @@ async def ask_writer_again(
 def _words(made: Rewritten, change: WriterChange, wanted: WriterChanges) -> str:
     """Return what a memory would have stored, in words."""
     what = change.replace("_", " ") + (f" ({wanted.model})" if change == "other_model" else "")
+    if made.problem is not None:
+        return f"{what}: {made.problem}"
     if not made.facts:
         return f"{what}: nothing would be stored ({made.reading})"
     told = "with the answer" if made.holds else "without the answer"

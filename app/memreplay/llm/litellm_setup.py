@@ -18,7 +18,7 @@ from typing import Any
 
 from memory_backends.metering import call_began, call_ended, watch_calls
 from memory_backends.stores.trace import ModelCall
-from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
+from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS, AnswerRequest, Reply
 from memreplay.numbers import finite, finite_count
 
 _importing = Lock()
@@ -164,5 +164,33 @@ def _ended(kwargs: Any, response: Any, start: datetime, end: datetime, error: st
         cost_usd=finite(kwargs.get("response_cost"), 0, MOST_DOLLARS) or None,
         ms=(end - start).total_seconds() * 1000,
         error=error,
+        **_text_of(kwargs, response, error),
     )
     call_ended(str(kwargs.get("litellm_call_id")), call)
+
+
+def _text_of(kwargs: Any, response: Any, error: str | None) -> dict[str, Any]:
+    """Return what a memory sent to a chat model, and what came back; empty where LiteLLM does not say it."""
+    from memreplay.llm.parameters import HARMLESS
+    from memreplay.llm.ports import text_of_call
+
+    messages = kwargs.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(one, Mapping) for one in messages):
+        return {}
+    given = {name: value for name, value in (kwargs.get("optional_params") or {}).items() if name in HARMLESS}
+    choices = getattr(response, "choices", None) or [None]
+    message, reason = getattr(choices[0], "message", None), getattr(choices[0], "finish_reason", None)
+    limit = given.get("max_completion_tokens", given.get("max_tokens"))
+    spent = getattr(getattr(response, "usage", None), "completion_tokens", None)
+    reply = Reply(
+        text=getattr(message, "content", None),
+        error=error,
+        refused=reason == "content_filter",
+        cut_at=finite_count(limit or spent, MOST_TOKENS) if reason == "length" else None,
+        tool_calls=tuple(each.model_dump() for each in getattr(message, "tool_calls", None) or ()),
+    )
+    sent = tuple(dict(one) for one in messages)
+    request = AnswerRequest(
+        model=str(kwargs.get("model")), api_base=None, messages=(), parameters=given, raw_messages=sent
+    )
+    return text_of_call(request, reply)

@@ -21,6 +21,13 @@ OF_THE_CALL: Final = frozenset(
 """Parameters that the program sets itself, or that name an address or a key: those have settings of their own."""
 
 
+HARMLESS: Final = frozenset(
+    "temperature top_p max_tokens max_completion_tokens response_format tools tool_choice parallel_tool_calls stop"
+    " seed reasoning_effort presence_penalty frequency_penalty".split()
+)
+"""Parameters that only shape a reply: no other is recorded of a memory's own calls, or taken from a recording."""
+
+
 def check_model_args(args: Mapping[str, Any]) -> None:
     """Raise ValueError for a parameter that cannot be set, and for a table that is none."""
     for name, value in args.items():

@@ -14,8 +14,10 @@ from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay.errors import UsageError
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm.counting import Estimate
-from memreplay.llm.model import AnswerModel, AnswerRequest
+from memreplay.llm.model import MOST_TOKENS, AnswerModel, AnswerRequest
+from memreplay.llm.parameters import HARMLESS
 from memreplay.llm.ports import text_of_call
+from memreplay.numbers import finite_count
 from memreplay.recording.reader import Recording
 from memreplay.runtime.changes import is_wrong
 from memreplay.runtime.models import RunModels
@@ -134,13 +136,17 @@ def _call_of(trail: Trail, calls: Sequence[ModelCall | Extraction]) -> ModelCall
 def request_of(
     call: ModelCall | Extraction, change: WriterChange, wanted: WriterChanges, base: str | None
 ) -> AnswerRequest:
-    """Return the request of a recorded call under a change."""
-    parameters: dict[str, Any] = json.loads(call.parameters or "{}")
+    """Return the request of a recorded call under a change.
+
+    Of the recording only texts, calls of tools and :data:`HARMLESS` parameters are taken: anything else could name
+    an address, a file or a key.
+    """
+    parameters = {name: value for name, value in _object(call.parameters).items() if name in HARMLESS}
     messages = [_as_sent(message.role, message.text, message.more) for message in call.messages]
     model = call.model
     match change:
         case "larger_limit":
-            limit = int(parameters.get("max_tokens") or call.cut_at or 0)
+            limit = finite_count(parameters.get("max_tokens"), MOST_TOKENS) or call.cut_at or 0
             parameters["max_tokens"] = wanted.limit or limit * 2
         case "other_model":
             model = wanted.model or model
@@ -162,7 +168,24 @@ def request_of(
 
 
 def _as_sent(role: str, text: str, more: str | None) -> dict[str, Any]:
-    return {"role": role, "content": text, **(json.loads(more) if more else {})}
+    beside = _object(more)
+    parts = beside.get("content")
+    if isinstance(parts, list):
+        texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+        text = "\n".join(each for each in texts if isinstance(each, str))
+    kept: dict[str, Any] = {
+        name: value for name, value in beside.items() if name in ("name", "tool_calls", "tool_call_id")
+    }
+    return {"role": role, "content": text, **kept}
+
+
+def _object(recorded: str | None) -> dict[str, Any]:
+    """Return a recorded JSON object; empty for anything else."""
+    try:
+        value = json.loads(recorded or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def estimate_of(facts: Sequence[LostFact], wanted: WriterChanges) -> dict[str, Estimate]:
@@ -193,10 +216,16 @@ def model_of(fact: LostFact, change: WriterChange, wanted: WriterChanges) -> str
 
 
 async def ask_again(
-    fact: LostFact, change: WriterChange, wanted: WriterChanges, model: AnswerModel, base: str | None
+    fact: LostFact, change: WriterChange, wanted: WriterChanges, model: AnswerModel, settings: Settings
 ) -> Rewritten:
-    """Ask the writer again about one fact under one change."""
-    request = request_of(fact.call, change, wanted, base)
+    """Ask the writer again about one fact under one change.
+
+    An event may name any model; only the run's writer is asked, and the one that the user names.
+    """
+    request = request_of(fact.call, change, wanted, settings.api_base)
+    if request.model not in (settings.extractor, wanted.model):
+        problem = f"{request.model} is not the writer of the run's settings, and is not asked"
+        return Rewritten(change, (), "failed", False, None, problem)
     reply = await model.answer(request)
     made = ModelCall(purpose="chat", model=request.model, error=reply.error, **text_of_call(request, reply))
     facts = facts_of(made)
@@ -221,7 +250,7 @@ class WriterAgain:
             await self._models.warm_up()
         model = self._models.writing_model
         assert model is not None
-        return await ask_again(fact, change, wanted, model, self._settings.api_base)
+        return await ask_again(fact, change, wanted, model, self._settings)
 
     def close(self) -> None:
         """Release the cache of replies."""
