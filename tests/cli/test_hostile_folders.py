@@ -55,6 +55,8 @@ RUN = (
     "hybrid",
     "--backend",
     "rag",
+    "--limit",
+    "1",
 )
 COMMANDS = {
     "batch": RUN,
@@ -62,7 +64,7 @@ COMMANDS = {
     "local cluster": (*RUN, "--cluster", "local:2"),
     "doctor": ("doctor",),
     "report": ("report", "r.sqlite3", "--output", "results.html", "--output", "results.csv"),
-    "why": ("why", "r.sqlite3", "--offline"),
+    "why": ("why", "r.sqlite3", "--offline", "--limit", "1"),
     "export": ("export", "r.sqlite3", "--html", "page.html", "--cast", "page.cast"),
     "compare": ("compare", "r.sqlite3", "r.sqlite3"),
     "recordings": ("recordings", "show", "r.sqlite3"),
