@@ -56,7 +56,12 @@ def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
     settings, received = asdict(shrinker.settings), last.answer.received
     needs_reply = case.needs_replies or case.model == EXTRACTIVE_MODEL
     library = _LIBRARIES.get(case.backend)
-    lowered = shrinker.settings.top_k != case.settings.top_k
+    top_k, hits = shrinker.settings.top_k, last.answer.asked.hits
+    notes: list[str] = []
+    if top_k != case.settings.top_k:
+        notes.append(f"top-k was lowered from {case.settings.top_k} to {top_k}")
+    elif case.failure.label == "not_retrieved" and 1 < top_k == len(hits):
+        notes.append(f"memory returned {top_k} items, so it takes as many others to keep the answer out")
     return ShrunkCase(
         conversation=last.conversation,
         question=last.question,
@@ -68,10 +73,10 @@ def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
         verdict=shrinker.failure.words,
         detail=last.attribution.detail,
         of_memory=not case.needs_replies,
-        hits=last.answer.asked.hits,
+        hits=hits,
         stored=last.stored,
         reply=received.reply.text if received is not None and needs_reply else None,
-        notes=[f"top-k was lowered from {case.settings.top_k} to {shrinker.settings.top_k}"] if lowered else [],
+        notes=notes,
     )
 
 
