@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from memreplay.conversations.registry import load
 from memreplay.debugger.shrink import only_question, with_turns
 from tests.cli.conftest import RunCli
 from tests.stubs.in_process import made_in
+from tests.stubs.openai_server import OpenAIServer
+from tests.stubs.planted_writer import behaves, written_down
 
 LOSSY = ("--backend", "hybrid", "--ablate", "verbatim")
 
@@ -133,3 +136,24 @@ def test_names_and_numbers_are_replaced_where_it_still_fails(
     (whole,), (smallest,) = load(["identity-02"]), load([str(case)])
     words = {word for turn in whole.turns for word in turn.text.split()}
     assert {word for turn in smallest.turns for word in turn.text.split()} - words
+
+
+@pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not installed")
+def test_the_text_has_the_reply_that_a_library_could_not_read(run_cli: RunCli, tmp_path: Path) -> None:
+    case, text, recording = tmp_path / "case.json", tmp_path / "case.md", tmp_path / "r.sqlite3"
+    written_down(tmp_path)
+    with OpenAIServer(behaves) as server:
+        models = ("--extractor", "openai/writer", "--model", "openai/reader", "--api-base", server.url)
+        memory = ("--backend", "mem0", *models)
+        ran = run_cli("--batch", "--dataset", tmp_path / "talk.json", *memory, "--recording", recording)
+        assert ran.code == 0, ran.err
+        shrink = ("shrink", recording, "--question", "talk-q2", *memory, "--output", case)
+        refused = run_cli(*shrink)
+        assert refused.code == 2 and "--calls N" in refused.err
+        ran = run_cli(*shrink, "--output", text, "--calls", 100)
+        assert ran.code == 0, ran.err
+        replayed = ("--batch", "--dataset", case, *memory, "--recording", tmp_path / "again.sqlite3")
+        assert failures(run_cli, *replayed)["mem0", "talk-q1"] == "not_written"
+    assert "10 turns → 1 " in ran.out
+    said = text.read_text(encoding="utf-8").partition("## What the writer replied")[2]
+    assert "`openai/writer` to `D1:1`: Sure! Here is what I noticed: the boat. (the reply is not JSON)" in said

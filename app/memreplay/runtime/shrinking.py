@@ -16,6 +16,7 @@ from memory_backends.base import Namespace, Snapshot
 from memory_backends.controls import CONTROLS, ORACLE
 from memory_backends.private_files import create_private_file, make_private_folder
 from memory_backends.registry import settings_taken, texts_to_embed
+from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay import __version__
 from memreplay.conversations.export import as_test_conversation
 from memreplay.conversations.formats.test_conversation import checked, conversation_of
@@ -43,6 +44,7 @@ from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.verdicts import VERDICTS, Label
+from memreplay.scoring.writer import call_in
 from memreplay.settings import CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.trust import Consent
@@ -209,7 +211,9 @@ def as_in_a_file(conversation: Conversation) -> Conversation:
 
 @dataclass(frozen=True)
 class Tried:
-    """A conversation that was played to the memory, and what came of its question."""
+    """A conversation that was played to the memory, and what came of its question. ``writing`` are the calls of the
+    model that the memory writes with.
+    """
 
     conversation: Conversation
     question: Question
@@ -217,6 +221,7 @@ class Tried:
     attribution: Attribution
     oracle_is_right: bool | None
     stored: Snapshot
+    writing: Sequence[ModelCall | Extraction] = ()
 
     @property
     def failure(self) -> Failure:
@@ -436,7 +441,8 @@ class Shrinker:
             answer.scored = answer.scored.model_copy(update={"score": wrong})
         attribution = Attributor(timeline).attribute(answer) or Attribution(label=None, detail="It was not scored.")
         right = None if oracle is None or oracle.scored is None else oracle.scored.score.outcome == "correct"
-        return Tried(conversation, question, answer, attribution, right, stored)
+        writing = [call for event in events if (call := call_in(event)) is not None]
+        return Tried(conversation, question, answer, attribution, right, stored, writing)
 
     async def _played(self, conversation: Conversation, question: Question) -> Mapping[str, PlayedMemory] | None:
         """Return what the memory did and recalled in a worker; None where it is played here."""
