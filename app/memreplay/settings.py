@@ -153,7 +153,7 @@ class Settings:
     ] = None
     workers: Annotated[
         Positive | None,
-        Flag("With --batch, play conversations in N processes; tests stay in one.", "N", "1"),
+        Flag("With --batch and shrink, play conversations in N processes; tests stay in one.", "N", "1"),
     ] = None
     cluster: Annotated[
         str | None,

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memreplay
-from memreplay.conversations.models import exchanges_of
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.conversations.registry import load
-from memreplay.debugger.shrink import with_turns
+from memreplay.debugger.shrink import only_question, with_turns
 from tests.cli.conftest import RunCli
 from tests.stubs.in_process import made_in
+from tests.stubs.openai_server import OpenAIServer
+from tests.stubs.planted_writer import behaves, written_down
 
 LOSSY = ("--backend", "hybrid", "--ablate", "verbatim")
 
@@ -42,6 +46,7 @@ def test_every_output_fails_at_the_same_stage(run_cli: RunCli, recording: Path, 
     ran = run_cli("shrink", recording / "few.sqlite3", "--question", "multi-05-q2", "--backend", "rag", *outputs)
     assert ran.code == 0, ran.err
     assert "written but not retrieved" in ran.out and "no call" in ran.out
+    assert "memory returned 3 items" in ran.err and "--fewer-hits" in ran.err
     replayed = ("--dataset", paths[0], "--backend", "rag", "--top-k", 3, "--recording", tmp_path / "again.sqlite3")
     assert failures(run_cli, "--batch", *replayed)["rag", "multi-05-q1"] == "not_retrieved"
     assert failures(run_cli, "report", paths[3])["rag", "multi-05-q1"] == "not_retrieved"
@@ -58,20 +63,40 @@ def test_every_output_fails_at_the_same_stage(run_cli: RunCli, recording: Path, 
     assert tested.returncode == 1 and "not_retrieved" in tested.stdout, tested.stdout + tested.stderr
 
 
-def test_no_exchange_of_the_result_can_be_removed(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
-    case = tmp_path / "case.json"
-    ran = run_cli("shrink", recording / "few.sqlite3", "--question", "multi-05-q2", "--output", case)
-    assert ran.code == 0, ran.err
-    (smallest,) = load([str(case)])
-    (whole,) = load(["multi-05"])
-    assert len(smallest.turns) <= len(whole.turns) / 2
-    evidence = set(smallest.questions[0].evidence)
-    for number, exchange in enumerate(exchanges_of(smallest)):
+def removable(whole: Conversation, folder: Path, backend: str, failure: str, **settings: Any) -> Iterator[str]:
+    """Yield the first turn of each exchange without evidence that the failure does not need."""
+    evidence = set(whole.questions[0].evidence)
+    for exchange in exchanges_of(whole):
         if evidence.isdisjoint(exchange.turn_ids):
-            rest = {turn.id: turn.text for turn in smallest.turns if turn.id not in exchange.turn_ids}
-            path = tmp_path / f"{number}.sqlite3"
-            with memreplay.run(with_turns(smallest, rest), "rag", recording=path, top_k=3) as run:
-                assert {row.failure for row in run.questions if row.backend == "rag"} != {"not_retrieved"}
+            rest = {turn.id: turn.text for turn in whole.turns if turn.id not in exchange.turn_ids}
+            path = folder / f"{exchange.turn_ids[0].replace(':', '-')}-{len(whole.turns)}.sqlite3"
+            with memreplay.run(with_turns(whole, rest), backend, recording=path, **settings) as run:
+                if {row.failure for row in run.questions if row.backend == backend} == {failure}:
+                    yield exchange.turn_ids[0]
+
+
+def test_no_exchange_of_a_result_can_be_removed_and_workers_find_the_same(
+    run_cli: RunCli, recording: Path, tmp_path: Path
+) -> None:
+    cases: list[tuple[str, str, str, str, dict[str, Any]]] = [
+        ("few.sqlite3", "multi-05-q2", "rag", "not_retrieved", {"top_k": 3}),
+        ("few.sqlite3", "multi-05-q5", "rag", "not_retrieved", {"top_k": 3}),
+        ("lossy.sqlite3", "identity-02-q1", "hybrid", "not_written", {"ablate": "verbatim"}),
+    ]
+    for name, question, backend, failure, settings in cases:
+        case = tmp_path / f"{question}.json"
+        ran = run_cli("shrink", recording / name, "--question", question, "--output", case)
+        assert ran.code == 0, ran.err
+        (smallest,), (whole,) = load([str(case)]), load([question.rpartition("-")[0]])
+        asked = next(each for each in whole.questions if each.id == question)
+        assert len(smallest.turns) <= len(whole.turns) / 2
+        assert list(removable(smallest, tmp_path, backend, failure, **settings)) == []
+        assert any(removable(only_question(whole, asked), tmp_path, backend, failure, **settings))
+    again = tmp_path / "again.json"
+    shrink = ("shrink", recording / "few.sqlite3", "--question", "multi-05-q2", "--output", again)
+    ran = run_cli(*shrink, "--workers", 2, "--no-cache")
+    assert ran.code == 0, ran.err
+    assert again.read_bytes() == (tmp_path / "multi-05-q2.json").read_bytes()
 
 
 def test_what_was_tried_is_not_tried_again(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
@@ -111,3 +136,24 @@ def test_names_and_numbers_are_replaced_where_it_still_fails(
     (whole,), (smallest,) = load(["identity-02"]), load([str(case)])
     words = {word for turn in whole.turns for word in turn.text.split()}
     assert {word for turn in smallest.turns for word in turn.text.split()} - words
+
+
+@pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not installed")
+def test_the_text_has_the_reply_that_a_library_could_not_read(run_cli: RunCli, tmp_path: Path) -> None:
+    case, text, recording = tmp_path / "case.json", tmp_path / "case.md", tmp_path / "r.sqlite3"
+    written_down(tmp_path)
+    with OpenAIServer(behaves) as server:
+        models = ("--extractor", "openai/writer", "--model", "openai/reader", "--api-base", server.url)
+        memory = ("--backend", "mem0", *models)
+        ran = run_cli("--batch", "--dataset", tmp_path / "talk.json", *memory, "--recording", recording)
+        assert ran.code == 0, ran.err
+        shrink = ("shrink", recording, "--question", "talk-q2", *memory, "--output", case)
+        refused = run_cli(*shrink)
+        assert refused.code == 2 and "--calls N" in refused.err
+        ran = run_cli(*shrink, "--output", text, "--calls", 100)
+        assert ran.code == 0, ran.err
+        replayed = ("--batch", "--dataset", case, *memory, "--recording", tmp_path / "again.sqlite3")
+        assert failures(run_cli, *replayed)["mem0", "talk-q1"] == "not_written"
+    assert "10 turns → 1 " in ran.out
+    said = text.read_text(encoding="utf-8").partition("## What the writer replied")[2]
+    assert "`openai/writer` to `D1:1`: Sure! Here is what I noticed: the boat. (the reply is not JSON)" in said

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memreplay.debugger.sweep import Found, is_for_choosing, swept
+from memreplay.pages.sweep import sweep_page
 from tests.cli.conftest import RunCli
 from tests.stubs.in_process import made_in
 
@@ -35,7 +36,7 @@ def test_a_setting_of_the_run_gives_what_the_run_gave(run_cli: RunCli, recording
     assert list(rows) == ["top-k=1", "top-k=3", "top-k=10"]
     assert rows["top-k=3"]["held"] == sum(bool(held) for held in recorded)
     assert rows["top-k=1"]["tokens"] < rows["top-k=10"]["tokens"]
-    assert "may be chance" in ran.out
+    assert "cannot be told from chance" in ran.out and "adjusted by Holm for 2 comparisons" in ran.out
 
 
 def test_memory_is_filled_once_for_settings_of_reading(run_cli: RunCli) -> None:
@@ -74,6 +75,24 @@ def test_the_front_and_the_cheapest_mending_setting() -> None:
     assert result.chosen == "most" and not any(row.is_told_from_chance for row in result.rows)
 
 
+def test_a_difference_among_many_settings_is_adjusted_for_their_number() -> None:
+    better = found([True] * 7 + [False] * 13, 20)
+    one = swept("rag", {"first": found([False] * 20, 10), "better": better})
+    many = swept("rag", {"first": found([False] * 20, 10), "better": better} | {f"{n}": better for n in range(5)})
+    assert one.rows[1].p_value == one.rows[1].p_adjusted == many.rows[1].p_value == 2 / 2**7
+    assert one.rows[1].is_told_from_chance and not many.rows[1].is_told_from_chance
+    assert many.p_of_chosen == many.rows[1].p_adjusted == 6 * 2 / 2**7
+    assert one.rows[1].difference is not None and one.rows[1].difference[0] > 0
+
+
+def test_a_page_has_the_front_as_a_plot_and_the_setting_that_mends_each_question() -> None:
+    pytest.importorskip("vl_convert")
+    settings = {"few": found([True, False, False], 10), "<b>more": found([True, True, False], 30)}
+    page = sweep_page([swept("rag", settings)], "memreplay sweep")
+    assert page.count("<svg") == 1 and "<b>" not in page
+    assert all(part in page for part in ("Pareto front", "q1", "&lt;b&gt;more", "cannot be told from chance"))
+
+
 def test_a_split_chooses_by_one_half_and_reports_the_other() -> None:
     choosing = [is_for_choosing(f"q{number}") for number in range(60)]
     settings = {"a": found([not each for each in choosing], 10), "b": found(choosing, 10)}
@@ -81,4 +100,4 @@ def test_a_split_chooses_by_one_half_and_reports_the_other() -> None:
     assert result.chosen == "b"
     by_name = {row.setting: row for row in result.rows}
     assert by_name["b"].held == 0 and by_name["a"].held == by_name["a"].questions == choosing.count(False)
-    assert by_name["b"].is_told_from_chance
+    assert by_name["b"].is_told_from_chance and result.is_split and result.p_of_chosen == by_name["b"].p_value

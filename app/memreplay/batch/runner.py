@@ -299,8 +299,9 @@ class BatchRunner:
         """Return what workers did with a conversation, if there are any and they have memories to fill."""
         if self._elsewhere is None or not self._elsewhere.plays(work.backends):
             return None
+        run = self._run
         played = await self._elsewhere.play(
-            self._run, conversation, work.backends, work.asks, perceive=self._perceive
+            run.settings, run.run_id, conversation, work.backends, work.asks, perceive=self._perceive
         )
         for sentence in played.warnings:
             self._run.warn(sentence)

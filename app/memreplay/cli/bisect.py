@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,7 +33,8 @@ from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.bisecting import BY, By, last_turn, lifetimes, memories_in, question_in
 from memreplay.runtime.reasking import Reasking
 from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
-from memreplay.runtime.shrinking import Case, Shrinker, as_in_a_file, case_in
+from memreplay.runtime.revisions import Revisions
+from memreplay.runtime.shrinking import Case, Shrinker, as_in_a_file, case_in, refuse_without_calls
 from memreplay.runtime.versions import Versions, failure_under
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
@@ -70,6 +72,23 @@ def bisect(
             " an environment of its own.",
         ),
     ] = None,
+    git: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GOOD..BAD",
+            help="Name the first revision at which the shrunk question fails, of the git repository that has the"
+            " memory's module. Runs the code of each revision that is tried, in a worktree of its own.",
+        ),
+    ] = None,
+    calls: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="With --versions and --git: most calls of models that cost while shrinking. Each version or"
+            " revision then plays the smallest conversation with them once more.",
+        ),
+    ] = 0,
     wheels: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="With --versions: wheels, in place of the index.")
     ] = None,
@@ -87,11 +106,18 @@ def bisect(
     known = next((each for each in BY if each == by), None)
     if known is None:
         raise UsageError(f"--by {by}: expected {', '.join(BY)}")
+    if versions is not None and git is not None:
+        raise UsageError("--versions and --git: use one of them")
     settings = read_settings(**given)
-    if versions is not None:
-        _by_version(
-            file, question, Versions.read(versions, wheels), run, settings, consent_to(file, allow_from_recording)
-        )
+    if versions is not None or git is not None:
+        with closing(Recording.open(file)) as recording, reporting_damage(file):
+            consent = consent_to(file, allow_from_recording)
+            case = case_in(recording, recording.run(run), question, None, settings, consent)
+        refuse_without_calls(case, calls)
+        if versions is not None:
+            _by_version(case, calls, Versions.read(versions, wheels))
+        else:
+            _by_revision(case, calls, Revisions.read(git or "", case.backend))
         return
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         info = recording.run(run)
@@ -116,37 +142,64 @@ def bisect(
         raise typer.Exit(EXIT_QUESTION_ERRORS)
 
 
-def _by_version(
-    file: Path, question: str, versions: Versions, run: str | None, settings: Settings, consent: Consent
-) -> None:
+def _by_version(case: Case, calls: int, versions: Versions) -> None:
     """Shrink a wrong answer, and print what becomes of it under each version of a library."""
-    with closing(Recording.open(file)) as recording, reporting_damage(file):
-        case = case_in(recording, recording.run(run), question, None, settings, consent)
-    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
-        raise UsageError(f"--versions: {case.failure.words}: {case.model} would be called under each version")
     names = versions.all()
-    smallest = asyncio.run(_shrunk(case))
-    asked = next(each for each in smallest.questions if each.kind == case.question.kind)
-    chosen = {name: getattr(case.settings, name) for name in ("top_k", "context_tokens", "embedder")}
-    flags = [
-        word for name, value in chosen.items() if value for word in (f"--{name.replace('_', '-')}", str(value))
-    ]
-    flags += [word for name in case.settings.ablate for word in ("--ablate", name)]
-    print(f"{case.question.id} of {printable(case.backend)}, shrunk to {len(smallest.turns)} turns")
     first: str | None = None
-    with TemporaryDirectory(prefix="memreplay-case-") as folder:
-        path = Path(folder) / "case.json"
-        path.write_text(as_test_conversation_text(smallest), encoding="utf-8")
+    with _smallest(case, calls) as (question, batch):
         for version in names:
-            found = failure_under(versions, version, asked.id, case.backend, ["--dataset", str(path), *flags])
+            found = failure_under(versions, version, question, case.backend, batch)
             fails = found == case.failure.label
             first = first or (version if fails else None)
             print(f"  {version}  {'fails: ' if fails else ''}{found or 'right'}")
     print(f"first that fails: {first}" if first else "none of them fails at this stage")
 
 
-async def _shrunk(case: Case) -> Conversation:
-    shrinker = Shrinker(case, warn=lambda sentence: say(f"warning: {sentence}"))
+_SAID = {"good": "does not fail so", "bad": "fails", "skip": "cannot be tested"}
+
+
+def _by_revision(case: Case, calls: int, revisions: Revisions) -> None:
+    """Shrink a wrong answer, and print at which revisions of a project's own memory it is wrong."""
+    with _smallest(case, calls) as (question, batch):
+        tried, first = revisions.first_that_fails(question, case.backend, str(case.failure.label), batch)
+    for revision in tried:
+        print(f"  {printable(revision.words)}: {_SAID[revision.said]}")
+    if len(first) == 1:
+        print(f"first that fails: {printable(first[0].words)}")
+        return
+    print("first that fails, one of:")
+    for revision in first:
+        print(f"  {printable(revision.words)}")
+
+
+@contextmanager
+def _smallest(case: Case, calls: int) -> Iterator[tuple[str, list[str]]]:
+    """Yield the question of the shrunk conversation, and the options of ``memreplay --batch`` that ask it."""
+    smallest, settings = asyncio.run(_shrunk(case, calls)), case.settings
+    asked = next(each for each in smallest.questions if each.kind == case.question.kind)
+    values: dict[str, object] = {
+        name: getattr(settings, name)
+        for name in ("top_k", "context_tokens", "embedder", "reranker", "extractor", "api_base")
+    }
+    values["model"] = case.model if case.needs_replies else EXTRACTIVE_MODEL
+    batch = [word for name, value in values.items() if value for word in (_flag(name), str(value))]
+    for name in ("ablate", "tier_share"):
+        batch += [word for value in getattr(settings, name) for word in (_flag(name), str(value))]
+    if settings.backend_config:
+        batch += [_flag("backend_config"), json.dumps(settings.backend_config)]
+    print(f"{case.question.id} of {printable(case.backend)}, shrunk to {len(smallest.turns)} turns")
+    with TemporaryDirectory(prefix="memreplay-case-") as folder:
+        path = Path(folder) / "case.json"
+        path.write_text(as_test_conversation_text(smallest), encoding="utf-8")
+        yield asked.id, ["--dataset", str(path), *batch]
+
+
+def _flag(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
+
+
+async def _shrunk(case: Case, calls: int) -> Conversation:
+    shrinker = Shrinker(case, calls=calls, warn=lambda sentence: say(f"warning: {sentence}"))
     try:
         await shrinker.run()
         return as_in_a_file(shrinker.best)

@@ -53,6 +53,7 @@ _SECONDS_BETWEEN_LINES = 2.0
     "timeout",
     "cache",
     "offline",
+    "workers",
     of_recording=("model", "embedder", "reranker", "extractor", "judge"),
 )
 def shrink(
@@ -132,6 +133,8 @@ def shrink(
         f"{case.question.id} of {printable(case.backend)}: {progress.first} turns → {progress.turns}"
         f" ({found.verdict}); {progress.effort}"
     )
+    for note in found.notes:
+        say(note if fewer_hits else f"{note}; --fewer-hits lowers --top-k")
     if shrinker.ended_early is not None:
         say(f"{shrinker.ended_early}; it may not be minimal. To continue, run the same command again")
     if shrinker.stopping:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+import shlex
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,11 +17,12 @@ from rich.text import Text
 from memory_backends.controls import CONTROLS
 from memreplay.cli.options import COMMAND_OPTIONS, AllowFromRecording, GivenSettings, consent_to, takes_settings
 from memreplay.conversations.models import Conversation
-from memreplay.debugger.sweep import Found, Row, Swept, swept
+from memreplay.debugger.sweep import Found, Swept, swept
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import UsageError
+from memreplay.files import write_whole
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.numbers import counted, dollars, interval, share
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
@@ -31,8 +33,8 @@ from memreplay.runtime.sweeping import sweep as sweep_one
 from memreplay.runtime.work import check_settings, work_of
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
-from memreplay.views.table import Table, for_terminal
-from memreplay.views.text import one_line
+from memreplay.views.sweep import mended, sweep_sentences, sweep_table
+from memreplay.views.table import for_terminal
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -52,7 +54,13 @@ def sweep(
     ],
     file: Annotated[Path | None, typer.Argument(help="A recording, in place of --dataset.")] = None,
     dataset: Annotated[list[str] | None, typer.Option(metavar="ID|GLOB|PATH", help="What to replay.")] = None,
-    output: Annotated[Path | None, typer.Option(metavar="PATH", help="Write everything here, as JSON.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Also write it here: .json (everything), or .html (a page with the Pareto front as a plot).",
+        ),
+    ] = None,
     ask: Annotated[bool, typer.Option("--ask", help="Also ask the model under each setting: accuracy.")] = False,
     split: Annotated[
         bool, typer.Option("--split", help="Choose a setting by one half of the questions, report the other half.")
@@ -67,8 +75,12 @@ def sweep(
     A memory is filled once for all settings that change only what is read from it. No model is asked without --ask.
     The first value of each axis is what the others are compared with.
     """
-    if output is not None and output.suffix != ".json":
-        raise UsageError(f"--output {output}: expected a name that ends in .json")
+    if output is not None and output.suffix not in (".json", ".html"):
+        raise UsageError(f"--output {output}: expected a name that ends in .json or .html")
+    if output is not None and output.suffix == ".html":
+        from memreplay.pages.plots import require_renderer
+
+        require_renderer(str(output))
     settings, conversations = _work(file, dataset, given, allow_from_recording)
     axes = [Axis.read(text) for text in over]
     names = [name for name in settings.backend if name not in CONTROLS and not is_agent(name)]
@@ -80,9 +92,21 @@ def sweep(
         return
     results = [asyncio.run(_sweep(name, plan, conversations, ask, split)) for name, plan in plans.items()]
     for result in results:
-        _print(result, split)
+        _print(result)
     if output is not None:
-        output.write_text(json.dumps([_as_json(each) for each in results], indent=2) + "\n", encoding="utf-8")
+        words = [file.name] if file else [word for one in dataset or () for word in ("--dataset", one)]
+        words += [word for name in names for word in ("--backend", name)]
+        words += [word for text in over for word in ("--over", text)]
+        words += [flag for flag, is_set in (("--ask", ask), ("--split", split)) if is_set]
+        write_whole(str(output), _written(output.suffix, results, shlex.join(["memreplay", "sweep", *words])))
+
+
+def _written(suffix: str, results: Sequence[Swept], command: str) -> str:
+    if suffix == ".json":
+        return json.dumps([_as_json(each) for each in results], indent=2) + "\n"
+    from memreplay.pages.sweep import sweep_page
+
+    return sweep_page(results, command)
 
 
 def _work(
@@ -139,52 +163,22 @@ def _print_estimate(plans: dict[str, list[Setting]], conversations: Sequence[Con
         )
 
 
-def _print(result: Swept, split: bool) -> None:
+def _print(result: Swept) -> None:
     console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
     questions = counted(result.rows[0].questions, "question")
     console.print(Text(printable(f"{result.backend}: {questions}"), style="bold"))
-    console.print(for_terminal(_table(result)))
-    if split:
-        print("The setting was chosen by the other half of the questions.")
-    failing, fixed = result.fixed_by, [name for name in result.fixed_by.values() if name is not None]
-    if failing:
-        fails = counted(len(failing), "question")
-        print(f"Of {fails} that the first setting fails, another setting puts {len(fixed)} into the prompt.")
-    for name in dict.fromkeys(row.setting for row in result.rows):
-        if name in fixed:
-            print(f"  {counted(fixed.count(name), 'question')}: {printable(name)} is the cheapest")
-
-
-def _table(result: Swept) -> Table:
-    """Return a row for each setting: what reaches the prompt, at what price, and what can be said of it."""
-    first = result.rows[0]
-    return Table.of(
-        "",
-        ("setting", "answer in prompt", "95 %", "accuracy", "tokens", "cost", "note"),
-        [
-            (
-                one_line(row.setting),
-                share(row.share),
-                interval(row.interval),
-                share(row.accuracy),
-                f"{row.tokens:,.0f}",
-                dollars(row.cost_usd),
-                "; ".join(_notes(row, first, result.chosen)),
-            )
-            for row in result.rows
-        ],
-    )
-
-
-def _notes(row: Row, first: Row, chosen: str | None) -> Iterator[str]:
-    if row.setting == chosen:
-        yield "chosen"
-    if row.on_front:
-        yield "Pareto front"
-    if row is not first and not row.is_told_from_chance:
-        yield "may be chance"
+    console.print(for_terminal(sweep_table(result)))
+    for sentence in (*sweep_sentences(result), *mended(result)):
+        print(printable(sentence))
 
 
 def _as_json(result: Swept) -> dict[str, Any]:
     rows = [asdict(row) | {"share": row.share, "told_from_chance": row.is_told_from_chance} for row in result.rows]
-    return {"backend": result.backend, "chosen": result.chosen, "rows": rows, "fixed_by": dict(result.fixed_by)}
+    return {
+        "backend": result.backend,
+        "chosen": result.chosen,
+        "split": result.is_split,
+        "p_of_chosen": result.p_of_chosen,
+        "rows": rows,
+        "fixed_by": dict(result.fixed_by),
+    }

@@ -1,6 +1,8 @@
 """The smallest conversation that still fails: sessions, exchanges, turns, sentences and words are removed from it.
 
-The algorithm knows no memory: it is given a test that says whether a smaller conversation still fails.
+The algorithm knows no memory: it is given a test that says which of some smaller conversations still fails. It
+proposes several at a time, in the order in which it would try them one by one, so that they can be tried in
+parallel; the result is the same.
 """
 
 from __future__ import annotations
@@ -9,33 +11,44 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import TypeVar
 
 from memory_backends.text import sentences_of
-from memreplay.conversations.models import Conversation, Question, Turn, exchanges_of
+from memreplay.conversations.models import Conversation, Question, Session, Turn, exchanges_of
 from memreplay.text import occurs_in
 
 T = TypeVar("T")
 
-StillFails = Callable[[Conversation], Awaitable[bool]]
-"""Tells whether a smaller conversation fails as the whole one does. It raises StopShrinking to end the search."""
+FirstFailing = Callable[[Sequence[Conversation]], Awaitable[int | None]]
+"""Returns the place of the first conversation that fails as the whole one does; None if none does. It raises
+StopShrinking to end the search."""
 
 
 class StopShrinking(Exception):
     """The search ends here; the smallest conversation that was found so far stands."""
 
 
-async def minimal(parts: Sequence[T], fails: Callable[[Sequence[T]], Awaitable[bool]]) -> list[T]:
-    """Return parts that still fail together, and of which none can be left out alone (delta debugging)."""
+async def minimal(
+    parts: Sequence[T],
+    first_failing: Callable[[Sequence[Sequence[T]]], Awaitable[int | None]],
+    at_once: int = 1,
+) -> list[T]:
+    """Return parts that still fail together, and of which none can be left out alone (delta debugging).
+
+    ``at_once`` proposals are made together. The next ones assume that none of them fails, so that the result does
+    not depend on their number.
+    """
     kept = list(parts)
-    if kept and await fails([]):
+    if kept and await first_failing([[]]) is not None:
         return []
     size = max(len(kept) // 2, 1)
     while True:
         first, before = 0, len(kept)
         while first < len(kept):
-            rest = kept[:first] + kept[first + size :]
-            if rest and await fails(rest):
-                kept = rest
+            places = range(first, len(kept), size)[:at_once]
+            rests = [rest for place in places if (rest := kept[:place] + kept[place + size :])]
+            found = await first_failing(rests) if rests else None
+            if found is None:
+                first = places[-1] + size
             else:
-                first += size
+                kept, first = rests[found], places[found]
         if size == 1 and len(kept) == before:
             return kept
         size = max(size // 2, 1)
@@ -57,6 +70,28 @@ def with_turns(conversation: Conversation, texts: Mapping[str, str]) -> Conversa
     # A copy would keep the turns by id that the whole conversation remembers.
     fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
     return Conversation(**fields | {"turns": numbered, "sessions": sessions})
+
+
+def with_exchanges_apart(conversation: Conversation) -> Conversation | None:
+    """Return the conversation with each exchange in a session of its own, on the date of its session.
+
+    A turn of an exchange can then be left out, and what remains does not join the next exchange. None where a
+    session has no date: only dated sessions can be written.
+    """
+    if any(session.date is None for session in conversation.sessions):
+        return None
+    last = {exchange.turn_ids[-1] for exchange in exchanges_of(conversation)}
+    turns: list[Turn] = []
+    sessions: list[Session] = []
+    begins, of = True, 0
+    for turn in conversation.turns:
+        if begins or turn.session != of:
+            date = conversation.sessions_by_number[turn.session].date
+            sessions.append(Session(number=len(sessions) + 1, id=str(len(sessions) + 1), date=date))
+        turns.append(turn.model_copy(update={"session": len(sessions)}))
+        begins, of = turn.id in last, turn.session
+    fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
+    return Conversation(**fields | {"turns": tuple(turns), "sessions": tuple(sessions)})
 
 
 def with_other_words(conversation: Conversation, of: Callable[[str], str]) -> Conversation:
@@ -81,20 +116,21 @@ class Shrinking:
     """The search for the smallest conversation. ``best`` is the smallest one so far that still fails.
 
     Evidence turns are never removed, and keep the sentences with the answer, so that a perfect memory still knows
-    it. ``on_smaller`` is called when a smaller one is found.
+    it. ``on_smaller`` is called when a smaller one is found. ``at_once`` are proposed to the test together.
     """
 
     def __init__(
         self,
         conversation: Conversation,
-        still_fails: StillFails,
+        first_failing: FirstFailing,
         on_smaller: Callable[[Conversation], None] = lambda smaller: None,
+        at_once: int = 1,
     ) -> None:
         """The conversation has one question; it is known to fail."""
         self.best = conversation
         self._question = conversation.questions[0]
         self._evidence = frozenset(self._question.evidence)
-        self._still_fails, self._on_smaller = still_fails, on_smaller
+        self._first_failing, self._on_smaller, self._at_once = first_failing, on_smaller, at_once
 
     async def run(self, first_guess: Collection[str] = ()) -> None:
         """Shrink. ``first_guess`` are turns that may be enough, with the evidence.
@@ -104,22 +140,68 @@ class Shrinking:
         """
         if first_guess:
             guessed = self._exchanges_with({*first_guess, *self._evidence})
-            await self._try({turn.id: turn.text for turn in self.best.turns if turn.id in guessed})
+            await self._try([{turn.id: turn.text for turn in self.best.turns if turn.id in guessed}])
         await self._shrink_groups(self._sessions())
+        await self.shrink_turns()
+        await self._separate_exchanges()
+        await self._shrink_sentences()
+        if await self._join_turns():
+            await self._shrink_sentences()
+        for turn in self.best.turns:
+            if turn.id not in self._evidence:
+                await self._shrink_text(turn, turn.text.split())
+        await self.shrink_turns()
+
+    async def shrink_turns(self) -> None:
+        """Remove exchanges and turns until none can be removed alone."""
         before = 0
         while before != len(self.best.turns):
             before = len(self.best.turns)
             await self._shrink_groups(self._exchanges())
             await self._shrink_groups([(turn.id,) for turn in self.best.turns])
+
+    async def _shrink_sentences(self) -> None:
         for turn in self.best.turns:
-            await self._shrink_text(turn, sentences_of(turn.text), " ")
+            await self._shrink_text(turn, sentences_of(turn.text))
+
+    async def _separate_exchanges(self) -> None:
+        """Separate the exchanges if fewer turns are needed then: one without a reply joins the next exchange."""
+        joined, apart = self.best, with_exchanges_apart(self.best)
+        if apart is None or all(len(exchange.messages) == 1 for exchange in exchanges_of(joined)):
+            return
+        if await self._first_failing([apart]) is not None:
+            self.best = apart
+            await self.shrink_turns()
+            if len(self.best.turns) == len(joined.turns):
+                self.best = joined
+
+    async def _join_turns(self) -> bool:
+        """Let one turn say what two said, and return whether that was possible."""
+        joined, first = False, 0
+        while True:
+            pairs = self._pairs()[first:][: self._at_once]
+            if not pairs:
+                return joined
+            texts = {turn.id: turn.text for turn in self.best.turns}
+            proposals = [
+                {id_: text for id_, text in texts.items() if id_ != other.id} | {one.id: f"{one.text} {other.text}"}
+                for one, other in pairs
+            ]
+            found = await self._try(proposals)
+            joined = joined or found is not None
+            first += len(pairs) if found is None else found
+
+    def _pairs(self) -> list[tuple[Turn, Turn]]:
+        """Return each turn that can be left out, but the last of its speaker, with the next of its speaker."""
+        latest: dict[tuple[str, str | None], Turn] = {}
+        pairs: list[tuple[Turn, Turn]] = []
         for turn in self.best.turns:
             if turn.id not in self._evidence:
-                await self._shrink_text(turn, turn.text.split(), " ")
-        before = 0
-        while before != len(self.best.turns):
-            before = len(self.best.turns)
-            await self._shrink_groups(self._exchanges())
+                said_by = (turn.role, turn.speaker)
+                if said_by in latest:
+                    pairs.append((latest[said_by], turn))
+                latest[said_by] = turn
+        return pairs
 
     def _sessions(self) -> list[tuple[str, ...]]:
         numbers = dict.fromkeys(turn.session for turn in self.best.turns)
@@ -139,13 +221,16 @@ class Shrinking:
         gone = {turn for group in removable for turn in group}
         texts = {turn.id: turn.text for turn in self.best.turns}
 
-        async def fails(kept: Sequence[tuple[str, ...]]) -> bool:
+        def proposed(kept: Sequence[tuple[str, ...]]) -> Mapping[str, str]:
             stay = {turn for group in kept for turn in group}
-            return await self._try({id_: text for id_, text in texts.items() if id_ not in gone or id_ in stay})
+            return {id_: text for id_, text in texts.items() if id_ not in gone or id_ in stay}
 
-        await minimal(removable, fails)
+        async def first_failing(several: Sequence[Sequence[tuple[str, ...]]]) -> int | None:
+            return await self._try([proposed(kept) for kept in several])
 
-    async def _shrink_text(self, turn: Turn, parts: Sequence[str], between: str) -> None:
+        await minimal(removable, first_failing, self._at_once)
+
+    async def _shrink_text(self, turn: Turn, parts: Sequence[str]) -> None:
         """Remove parts of what a turn says."""
         if len(parts) < 2:
             return
@@ -154,23 +239,32 @@ class Shrinking:
         if needed is None:
             return
 
-        async def fails(kept: Sequence[int]) -> bool:
-            text = between.join(parts[place] for place in kept)
-            if not text or any(not occurs_in(answer, text) for answer in needed):
-                return False
-            return await self._try(texts | {turn.id: text})
+        async def first_failing(several: Sequence[Sequence[int]]) -> int | None:
+            said = [" ".join(parts[place] for place in kept) for kept in several]
+            places = [
+                place for place, text in enumerate(said) if text and all(occurs_in(each, text) for each in needed)
+            ]
+            found = await self._try([texts | {turn.id: said[place]} for place in places])
+            return None if found is None else places[found]
 
-        await minimal(range(len(parts)), fails)
+        await minimal(range(len(parts)), first_failing, self._at_once)
 
     def _answers_in(self, turn: Turn) -> tuple[str, ...] | None:
         """Return the words of the answer that an evidence turn says; None if it says it in words of its own."""
         answers = (self._question.expected, *self._question.expected_entities)
         return tuple(answer for answer in answers if answer and occurs_in(answer, turn.text)) or None
 
-    async def _try(self, texts: Mapping[str, str]) -> bool:
-        candidate = with_turns(self.best, texts)
-        if not candidate.turns or candidate.turns == self.best.turns or not await self._still_fails(candidate):
-            return False
-        self.best = candidate
-        self._on_smaller(candidate)
-        return True
+    async def _try(self, proposals: Sequence[Mapping[str, str]]) -> int | None:
+        """Return the place of the first proposal that fails, by the texts of its turns, and take it."""
+        candidates = {
+            place: candidate
+            for place, texts in enumerate(proposals)
+            if (candidate := with_turns(self.best, texts)).turns and candidate.turns != self.best.turns
+        }
+        found = await self._first_failing(list(candidates.values())) if candidates else None
+        if found is None:
+            return None
+        place = list(candidates)[found]
+        self.best = candidates[place]
+        self._on_smaller(self.best)
+        return place

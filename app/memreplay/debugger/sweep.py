@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from memreplay.scoring.statistics import mcnemar_exact, mean, wilson_interval
+from memreplay.scoring.statistics import holm, mcnemar_exact, mean, paired_interval, wilson_interval
 
 SettingName = str
 """The settings of a memory in words, such as ``top-k=5 context-tokens=500``."""
@@ -30,7 +30,9 @@ class Found:
 class Row:
     """One setting of a memory. Shares are of ``questions``; tokens and cost are means of a question.
 
-    ``p_value`` is that of McNemar's exact test against the first setting, by answers in the prompt.
+    ``difference`` is the 95 % interval of the share minus that of the first setting. ``p_value`` is that of
+    McNemar's exact test against the first setting, by answers in the prompt, and ``p_adjusted`` the same adjusted
+    by Holm for all settings that are compared with it. For the first setting both are 1.
     """
 
     setting: SettingName
@@ -41,7 +43,9 @@ class Row:
     tokens: float
     cost_usd: float | None
     on_front: bool
+    difference: tuple[float, float] | None
     p_value: float
+    p_adjusted: float
 
     @property
     def share(self) -> float:
@@ -49,21 +53,32 @@ class Row:
 
     @property
     def is_told_from_chance(self) -> bool:
-        """Return whether it differs from the first setting beyond chance."""
-        return self.p_value < DOUBT
+        """Return whether it differs from the first setting beyond chance, among all that are compared with it."""
+        return self.p_adjusted < DOUBT
 
 
 @dataclass(frozen=True)
 class Swept:
     """The settings of one memory, and for each question that the first one fails the cheapest that mends it.
 
-    With a split, ``chosen`` is the best setting on the one part of the questions, and ``rows`` are of the other.
+    ``chosen`` is the setting that holds most, at the fewest tokens. With ``is_split`` it is that on the one part of
+    the questions, and ``rows`` are of the other, on which it is the only setting that is compared with the first.
     """
 
     backend: str
     rows: Sequence[Row]
     chosen: SettingName
+    is_split: bool
     fixed_by: Mapping[str, SettingName | None]
+
+    @property
+    def chosen_row(self) -> Row:
+        return next(row for row in self.rows if row.setting == self.chosen)
+
+    @property
+    def p_of_chosen(self) -> float:
+        """Return the p-value of the chosen setting against the first."""
+        return self.chosen_row.p_value if self.is_split else self.chosen_row.p_adjusted
 
 
 def swept(backend: str, found: Mapping[SettingName, Sequence[Found]], *, split: bool = False) -> Swept:
@@ -72,10 +87,11 @@ def swept(backend: str, found: Mapping[SettingName, Sequence[Found]], *, split: 
         {name: [each for each in rows if is_for_choosing(each.question) is part] for name, rows in found.items()}
         for part in (True, False)
     )
-    if not split or not all(choosing.values()) or not all(reported.values()):
+    is_split = split and all(choosing.values()) and all(reported.values())
+    if not is_split:
         choosing = reported = {name: list(rows) for name, rows in found.items()}
     chosen = min(choosing, key=lambda name: (-_held(choosing[name]), _tokens(choosing[name])))
-    return Swept(backend, _rows(reported), chosen, _fixed(found))
+    return Swept(backend, _rows(reported), chosen, is_split, _fixed(found))
 
 
 def is_for_choosing(question: str) -> bool:
@@ -86,10 +102,13 @@ def is_for_choosing(question: str) -> bool:
 def _rows(found: Mapping[SettingName, Sequence[Found]]) -> list[Row]:
     first = next(iter(found.values()))
     places = {name: (_held(rows), _tokens(rows)) for name, rows in found.items()}
+    changes = {name: (_only(each, first), _only(first, each)) for name, each in found.items()}
+    p_values = {name: mcnemar_exact(*pair) for name, pair in changes.items()}
+    others = [name for name in found if found[name] is not first]
+    adjusted = dict(zip(others, holm([p_values[name] for name in others]), strict=True))
     rows: list[Row] = []
     for name, each in found.items():
         held, tokens = places[name]
-        pairs = list(zip(first, each, strict=True))
         costs = [one.cost_usd for one in each]
         judged = [one.is_right for one in each if one.is_right is not None]
         rows.append(
@@ -102,13 +121,17 @@ def _rows(found: Mapping[SettingName, Sequence[Found]]) -> list[Row]:
                 tokens=tokens,
                 cost_usd=None if None in costs else mean([cost or 0.0 for cost in costs]),
                 on_front=not any(_is_better(other, places[name]) for other in places.values()),
-                p_value=mcnemar_exact(
-                    sum(before.holds and not after.holds for before, after in pairs),
-                    sum(after.holds and not before.holds for before, after in pairs),
-                ),
+                difference=paired_interval(*changes[name], len(each)),
+                p_value=p_values[name],
+                p_adjusted=adjusted.get(name, 1.0),
             )
         )
     return rows
+
+
+def _only(one: Sequence[Found], other: Sequence[Found]) -> int:
+    """Return how many questions only the first of two settings holds the answer to."""
+    return sum(a.holds and not b.holds for a, b in zip(one, other, strict=True))
 
 
 def _is_better(one: tuple[int, float], other: tuple[int, float]) -> bool:

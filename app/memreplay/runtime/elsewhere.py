@@ -278,7 +278,7 @@ class Elsewhere:
         self._submit, self._stop, self._lost_for_good = submit, stop, lost_for_good
         self._waits = waits
         self._stopped = False
-        self._since: dict[str, float] = {}
+        self._since: dict[object, tuple[str, float]] = {}
 
     def stop(self) -> None:
         """Play nothing again, and have workers stop between two turns, or wait for them no longer."""
@@ -288,7 +288,7 @@ class Elsewhere:
 
     def at_work(self) -> dict[str, float]:
         """Return the conversations that are being played, with the seconds since they were begun."""
-        return {name: monotonic() - since for name, since in self._since.items()}
+        return {name: monotonic() - since for name, since in self._since.values()}
 
     @property
     def waiting_for(self) -> str:
@@ -300,7 +300,14 @@ class Elsewhere:
         return any(map(_is_filled_by_workers, backends))
 
     async def play(
-        self, run: Run, conversation: Conversation, backends: Sequence[str], asks: Sequence[Ask], *, perceive: bool
+        self,
+        settings: Settings,
+        run_id: str,
+        conversation: Conversation,
+        backends: Sequence[str],
+        asks: Sequence[Ask],
+        *,
+        perceive: bool,
     ) -> Played:
         """Play a conversation, again if its worker is lost. Memories that lose too many workers have failed.
 
@@ -308,12 +315,13 @@ class Elsewhere:
             StoppedError: the run was stopped, or the scheduler or all workers are lost.
             UsageError: a worker has other versions.
         """
-        settings = settings_for_workers(run.settings, self.places)
+        settings = settings_for_workers(settings, self.places)
         known = versions(settings.backend)
         filled = tuple(name for name in backends if _is_filled_by_workers(name))
         wanted = tuple(ask for ask in asks if ask.backend in filled)
-        work = Assignment(conversation, filled, wanted, settings, run.run_id, perceive, known)
-        self._since[conversation.id] = monotonic()
+        work = Assignment(conversation, filled, wanted, settings, run_id, perceive, known)
+        place = object()
+        self._since[place] = (conversation.id, monotonic())
         try:
             for _ in range(_MOST_LOSSES):
                 if self._stopped:
@@ -325,7 +333,7 @@ class Elsewhere:
                 except self._lost_for_good:
                     break
         finally:
-            del self._since[conversation.id]
+            del self._since[place]
         return Played.failed(conversation, filled, "its workers were lost, again and again, while they played it")
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -15,15 +16,17 @@ from memory_backends.base import Namespace, Snapshot
 from memory_backends.controls import CONTROLS, ORACLE
 from memory_backends.private_files import create_private_file, make_private_folder
 from memory_backends.registry import settings_taken, texts_to_embed
+from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay import __version__
 from memreplay.conversations.export import as_test_conversation
 from memreplay.conversations.formats.test_conversation import checked, conversation_of
 from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.conversations.validation_errors import Place
 from memreplay.debugger.shrink import Shrinking, StopShrinking, only_question, with_other_words
+from memreplay.engine.backend_driver import PlayedMemory
 from memreplay.engine.events import ReplayEvent
 from memreplay.engine.remote.addresses import is_agent
-from memreplay.engine.session import ReplayPlan, ReplaySession
+from memreplay.engine.session import Ask, ReplayPlan, ReplaySession
 from memreplay.errors import DatasetError, UsageError
 from memreplay.grading import Score
 from memreplay.llm import EXTRACTIVE_MODEL
@@ -34,12 +37,14 @@ from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.bisecting import question_in
+from memreplay.runtime.elsewhere import Elsewhere, workers_of
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.verdicts import VERDICTS, Label
+from memreplay.scoring.writer import call_in
 from memreplay.settings import CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.trust import Consent
@@ -83,6 +88,11 @@ class Case:
     def needs_replies(self) -> bool:
         """Return whether the verdict depends on what the model says, which may cost."""
         return self.failure.label not in _OF_MEMORY
+
+    @property
+    def calls_cost(self) -> bool:
+        """Return whether each try calls a model that may cost."""
+        return self.settings.extractor is not None or (self.needs_replies and self.model != EXTRACTIVE_MODEL)
 
 
 def refuse_without_calls(case: Case, calls: int) -> None:
@@ -183,7 +193,7 @@ def for_one_memory(settings: Settings, backend: str) -> Settings:
         for name in ("ablate", "tier_share", "extractor", "reranker")
         if name not in taken
     }
-    return replace(settings, backend=(backend,), repeats=1, workers=None, cluster=None, **others)
+    return replace(settings, backend=(backend,), repeats=1, **others)
 
 
 def as_in_a_file(conversation: Conversation) -> Conversation:
@@ -201,7 +211,9 @@ def as_in_a_file(conversation: Conversation) -> Conversation:
 
 @dataclass(frozen=True)
 class Tried:
-    """A conversation that was played to the memory, and what came of its question."""
+    """A conversation that was played to the memory, and what came of its question. ``writing`` are the calls of the
+    model that the memory writes with.
+    """
 
     conversation: Conversation
     question: Question
@@ -209,6 +221,7 @@ class Tried:
     attribution: Attribution
     oracle_is_right: bool | None
     stored: Snapshot
+    writing: Sequence[ModelCall | Extraction] = ()
 
     @property
     def failure(self) -> Failure:
@@ -238,8 +251,11 @@ class Progress:
 class Shrinker:
     """Shrinks one case. ``report`` is called after each try and whenever the conversation gets smaller.
 
-    ``calls`` is the most calls of a model that costs, ``tries`` the most conversations that are played. What became
+    ``calls`` is the most calls of a model that costs, ``tries`` the most conversations that are tried. What became
     of each candidate is kept by its content, so that a later command tries none of them again.
+
+    With workers, several candidates are played at once, where that calls no model that costs. The result is the
+    same: of those that fail, the first in order is taken.
     """
 
     def __init__(
@@ -268,7 +284,10 @@ class Shrinker:
             self._memories.use_models(
                 ModelFactExtractor(self._model, extractor, base), MemoryChatModel(self._model, extractor, base)
             )
-        self._known: _KnownVerdicts | None = _KnownVerdicts(case) if case.settings.cache else None
+        self._known = _KnownVerdicts(case)
+        self._ahead: set[str] = set()
+        self._decided = 0
+        self._elsewhere: Elsewhere | None = None
         self._oracle_matters = False
 
     async def run(self) -> None:
@@ -283,14 +302,22 @@ class Shrinker:
                 f"{self.case.question.id}: filled again, {self.case.backend} does not fail as it did in the run"
                 f" ({self.case.failure.words}), but so: {whole.failure.words}. {whole.attribution.detail}"
             )
+        self._decided = 1
         self._oracle_matters = bool(whole.oracle_is_right)
-        shrinking = Shrinking(self.best, self._still_fails, self._smaller)
-        try:
-            if self._fewer_hits:
-                await self._lower_top_k()
-            await shrinking.run(self.case.hits if self.settings.top_k == self.case.settings.top_k else ())
-        except StopShrinking as stop:
-            self.ended_early = str(stop)
+        alone = replace(self.settings, workers=None, cluster=None)
+        async with workers_of(alone if self.case.calls_cost else self.settings) as self._elsewhere:
+            try:
+                if self._fewer_hits:
+                    await self._lower_top_k()
+                same_hits = self.settings.top_k == self.case.settings.top_k
+                await self._shrinking().run(self.case.hits if same_hits else ())
+            except StopShrinking as stop:
+                self.ended_early = str(stop)
+        self._elsewhere = None
+
+    def _shrinking(self) -> Shrinking:
+        at_once = self._elsewhere.places if self._elsewhere is not None else 1
+        return Shrinking(self.best, self._first_failing, self._smaller, at_once)
 
     def stop(self) -> None:
         """End the search after the present try."""
@@ -299,8 +326,7 @@ class Shrinker:
     async def close(self) -> None:
         """Release models and stores."""
         self._models.close()
-        if self._known is not None:
-            self._known.close()
+        self._known.close()
         await self._memories.close()
 
     async def replayed(self) -> Tried:
@@ -308,15 +334,18 @@ class Shrinker:
         return await self.tried(self.best)
 
     async def replace_words(self, of: Callable[[str], str]) -> bool:
-        """Replace the texts of the smallest conversation and its question, if it then still fails."""
+        """Replace the texts of the smallest conversation and its question, if it then still fails. Turns that it
+        no longer needs go.
+        """
         other = with_other_words(self.best, of)
         try:
-            fails = not self.stopping and await self._still_fails(other)
-        except StopShrinking:
-            return False
-        if fails:
+            if self.stopping or await self._first_failing([other]) is None:
+                return False
             self.best = other
-        return fails
+            await self._shrinking().shrink_turns()
+        except StopShrinking as stop:
+            self.ended_early = str(stop)
+        return self.best.questions == other.questions
 
     async def _lower_top_k(self) -> None:
         most = self.settings.top_k
@@ -324,7 +353,7 @@ class Shrinker:
             if top_k >= most:
                 return
             self.settings = replace(self.settings, top_k=top_k)
-            if await self._still_fails(self.best):
+            if await self._first_failing([self.best]) is not None:
                 self.progress.top_k = top_k
                 return
         self.settings = replace(self.settings, top_k=most)
@@ -334,24 +363,50 @@ class Shrinker:
         self.progress.turns = len(conversation.turns)
         self._report(self.progress)
 
-    async def _still_fails(self, candidate: Conversation) -> bool:
-        if self.stopping:
-            raise StopShrinking("interrupted")
-        key = _digest([as_test_conversation(candidate), self.settings.top_k])
-        if self._known is not None and (known := self._known.get(key)) is not None:
-            self.progress.known += 1
-            return known
-        if self._tries is not None and self.progress.tried >= self._tries:
-            raise StopShrinking(f"{self._tries} conversations were tried")
+    async def _first_failing(self, candidates: Sequence[Conversation]) -> int | None:
+        """Return the place of the first that fails as the case does. Workers play all of them meanwhile."""
+        keys = [_digest([as_test_conversation(each), self.settings.top_k]) for each in candidates]
+        at_work: dict[str, asyncio.Task[bool]] = {}
+        if self._elsewhere is not None and not self.stopping:
+            for key, candidate in zip(keys, candidates, strict=True):
+                if self._known.get(key):
+                    break
+                if self._known.get(key) is None and key not in at_work:
+                    at_work[key] = asyncio.create_task(self._fails(candidate))
+        try:
+            for place, (key, candidate) in enumerate(zip(keys, candidates, strict=True)):
+                if self.stopping:
+                    raise StopShrinking("interrupted")
+                fails = self._known.get(key)
+                if fails is not None and key not in self._ahead:
+                    self.progress.known += 1
+                else:
+                    if self._tries is not None and self._decided >= self._tries:
+                        raise StopShrinking(f"{self._tries} conversations were tried")
+                    self._decided += 1
+                    self._ahead.discard(key)
+                    if fails is None:
+                        fails = await (at_work.pop(key) if key in at_work else self._fails(candidate))
+                        self._known.put(key, fails)
+                    self._report(self.progress)
+                if fails:
+                    return place
+            return None
+        finally:
+            # Their verdicts are of use if the search comes to them.
+            for key, found in zip(
+                at_work, await asyncio.gather(*at_work.values(), return_exceptions=True), strict=True
+            ):
+                if isinstance(found, bool):
+                    self._known.put(key, found)
+                    self._ahead.add(key)
+
+    async def _fails(self, candidate: Conversation) -> bool:
         try:
             tried = await self.tried(candidate)
-            fails = tried.failure == self.failure and not (self._oracle_matters and not tried.oracle_is_right)
         except DatasetError:
-            fails = False
-        if self._known is not None:
-            self._known.put(key, fails)
-        self._report(self.progress)
-        return fails
+            return False
+        return tried.failure == self.failure and not (self._oracle_matters and not tried.oracle_is_right)
 
     async def tried(self, candidate: Conversation) -> Tried:
         """Play a conversation to the memory, as it is read from its file, and ask the question.
@@ -369,11 +424,12 @@ class Shrinker:
             self._model if reads else _Silent(), self.settings.api_base, self.settings.context_tokens
         )
         events: list[ReplayEvent] = []
-        async with self._session(conversation, names, answerer, events.append) as (session, snapshot):
+        played = await self._played(conversation, question)
+        async with self._session(conversation, names, answerer, events.append, played) as (session, snapshot):
             await session.play()
             for name in names:
                 await session.ask(question, name, self.case.model)
-            stored = await snapshot()
+            stored = await snapshot() if played is None else Snapshot()
         self.progress.tried += 1
         if self._model.is_spent:
             raise StopShrinking("the calls of --calls are used up")
@@ -385,7 +441,21 @@ class Shrinker:
             answer.scored = answer.scored.model_copy(update={"score": wrong})
         attribution = Attributor(timeline).attribute(answer) or Attribution(label=None, detail="It was not scored.")
         right = None if oracle is None or oracle.scored is None else oracle.scored.score.outcome == "correct"
-        return Tried(conversation, question, answer, attribution, right, stored)
+        writing = [call for event in events if (call := call_in(event)) is not None]
+        return Tried(conversation, question, answer, attribution, right, stored, writing)
+
+    async def _played(self, conversation: Conversation, question: Question) -> Mapping[str, PlayedMemory] | None:
+        """Return what the memory did and recalled in a worker; None where it is played here."""
+        if self._elsewhere is None:
+            return None
+        name = self.case.backend
+        asks = [Ask(question, name, self.case.model)]
+        # A small conversation is filled anew, and not kept for other runs.
+        settings = replace(self.settings, fresh=True)
+        played = await self._elsewhere.play(settings, _NAMESPACE, conversation, [name], asks, perceive=False)
+        if played.stopped is not None:
+            raise played.stopped
+        return played.memories
 
     @asynccontextmanager
     async def _session(
@@ -394,9 +464,10 @@ class Shrinker:
         names: Sequence[str],
         answerer: ModelAnswerer,
         emit: Callable[[ReplayEvent], None],
+        played: Mapping[str, PlayedMemory] | None,
     ) -> AsyncIterator[tuple[ReplaySession, Callable[[], Any]]]:
-        texts = texts_to_embed([self.case.backend], exchanges_of(conversation))
-        await self._memories.embed_ahead(texts)
+        if played is None:
+            await self._memories.embed_ahead(texts_to_embed([self.case.backend], exchanges_of(conversation)))
         memories = self._memories.fresh(conversation, names)
         memory = memories[self.case.backend]
         plan = ReplayPlan(
@@ -408,7 +479,7 @@ class Shrinker:
             counter_of=token_counter,
             judge=self._models.judge(),
         )
-        session = ReplaySession(conversation, memories, answerer, plan, emit)
+        session = ReplaySession(conversation, memories, answerer, plan, emit, played=played)
         try:
             await session.open()
             yield session, memory.snapshot
@@ -454,9 +525,17 @@ def _digest(value: Any) -> str:
 
 
 class _KnownVerdicts:
-    """Which candidates of a case fail, in a file of the user's cache folder; the file has no text of them."""
+    """Which candidates of a case fail. Where the user's cache is used, they are kept in a file of its folder, which
+    has no text of them.
+    """
 
     def __init__(self, case: Case) -> None:
+        self._known: dict[str, bool] = {}
+        self._file: int | None = None
+        if case.settings.cache:
+            self._open(case)
+
+    def _open(self, case: Case) -> None:
         decisive = {
             name: value
             for name, value in case.settings.public().items()
@@ -466,7 +545,6 @@ class _KnownVerdicts:
         folder = cache_folder() / "shrinking"
         make_private_folder(folder)
         path = folder / f"{name[:32]}.txt"
-        self._known: dict[str, bool] = {}
         if path.exists():
             for line in path.read_text(encoding="ascii", errors="replace").splitlines():
                 key, _, fails = line.partition(" ")
@@ -481,7 +559,9 @@ class _KnownVerdicts:
 
     def put(self, key: str, fails: bool) -> None:
         self._known[key] = fails
-        os.write(self._file, f"{key} {int(fails)}\n".encode())
+        if self._file is not None:
+            os.write(self._file, f"{key} {int(fails)}\n".encode())
 
     def close(self) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)

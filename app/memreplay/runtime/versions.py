@@ -89,12 +89,28 @@ def failure_under(
         if ran.returncode:
             raise UsageError(f"{versions.name} {version} cannot be installed: {_last_line(ran)}")
         _fall_back_on_own_packages(environment)
-        output = Path(folder) / "results.json"
-        places = ("--recording", str(Path(folder) / "r.sqlite3"), "--output", str(output), "--fresh")
-        command = [str(python), "-P", "-m", "memreplay", "--batch", *batch, "--backend", backend, *places]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            return failure_of_new_process(str(python), question, backend, batch)
+        except UsageError as error:
+            raise UsageError(f"under {versions.name} {version} the run fails: {error}") from None
+
+
+def failure_of_new_process(
+    python: str, question: str, backend: str, batch: Sequence[str], folder: Path | None = None
+) -> str | None:
+    """Return the verdict on a memory's answer in a run by another interpreter, or in another folder; None for a
+    right answer.
+
+    Raises:
+        UsageError: the run fails.
+    """
+    with TemporaryDirectory(prefix="memreplay-run-") as made:
+        output = Path(made) / "results.json"
+        places = ("--recording", str(Path(made) / "r.sqlite3"), "--output", str(output), "--fresh")
+        command = [python, "-P", "-m", "memreplay", "--batch", *batch, "--backend", backend, *places]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
         if not output.exists():
-            raise UsageError(f"under {versions.name} {version} the run fails: {_last_line(ran)}")
+            raise UsageError(_last_line(ran))
         rows = json.loads(output.read_text(encoding="utf-8"))["questions"]
         row = next(row for row in rows if row["question_id"] == question and row["backend"] == backend)
         return None if row["outcome"] == "correct" else str(row["failure"] or row["outcome"])

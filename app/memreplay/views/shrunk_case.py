@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from memory_backends.base import Hit, Snapshot
+from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay import __version__
 from memreplay.conversations.export import as_test_conversation, as_test_conversation_text
 from memreplay.conversations.models import Conversation, Question
@@ -49,6 +50,7 @@ class ShrunkCase:
     stored: Snapshot
     reply: str | None
     notes: Sequence[str] = ()
+    writing: Sequence[ModelCall | Extraction] = ()
 
 
 def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
@@ -56,7 +58,12 @@ def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
     settings, received = asdict(shrinker.settings), last.answer.received
     needs_reply = case.needs_replies or case.model == EXTRACTIVE_MODEL
     library = _LIBRARIES.get(case.backend)
-    lowered = shrinker.settings.top_k != case.settings.top_k
+    top_k, hits = shrinker.settings.top_k, last.answer.asked.hits
+    notes: list[str] = []
+    if top_k != case.settings.top_k:
+        notes.append(f"top-k was lowered from {case.settings.top_k} to {top_k}")
+    elif case.failure.label == "not_retrieved" and 1 < top_k == len(hits):
+        notes.append(f"memory returned {top_k} items, so it takes as many others to keep the answer out")
     return ShrunkCase(
         conversation=last.conversation,
         question=last.question,
@@ -68,10 +75,11 @@ def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
         verdict=shrinker.failure.words,
         detail=last.attribution.detail,
         of_memory=not case.needs_replies,
-        hits=last.answer.asked.hits,
+        hits=hits,
         stored=last.stored,
         reply=received.reply.text if received is not None and needs_reply else None,
-        notes=[f"top-k was lowered from {case.settings.top_k} to {shrinker.settings.top_k}"] if lowered else [],
+        notes=notes,
+        writing=last.writing,
     )
 
 
@@ -111,6 +119,7 @@ def issue_text(case: ShrunkCase) -> str:
         "## Conversation",
         "",
         *_conversation(case),
+        *_writing(case.writing),
         "## Stored",
         "",
         *_stored(case.stored),
@@ -136,6 +145,23 @@ def _conversation(case: ShrunkCase) -> Iterable[str]:
             label = _line(case.conversation.label_of(turn))
             yield f"- {_code(turn.id)} **{label}:** {_line(turn.text)}{mark}"
         yield ""
+
+
+def _writing(calls: Sequence[ModelCall | Extraction]) -> Iterable[str]:
+    """Yield what the model said that the memory writes with."""
+    if not calls:
+        return
+    yield "## What the writer replied"
+    yield ""
+    for call in calls[:_MOST_STORED]:
+        problem = call.error or call.rejected or (call.cut_at and f"cut at {call.cut_at} tokens")
+        turns = ", ".join(map(_code, call.turns))
+        yield f"- {_code(call.model)} to {turns}: {_line(call.reply or call.wanted or 'nothing')}" + (
+            f" ({_line(problem)})" if problem else ""
+        )
+    if len(calls) > _MOST_STORED:
+        yield f"- and {len(calls) - _MOST_STORED} more"
+    yield ""
 
 
 def _stored(stored: Snapshot) -> list[str]:
