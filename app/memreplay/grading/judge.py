@@ -10,7 +10,7 @@ from typing import Final
 from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
-from memreplay.grading.match import contains, in_full
+from memreplay.grading.match import contains, enumeration, in_full
 from memreplay.grading.read import (
     Token,
     content_of,
@@ -22,7 +22,16 @@ from memreplay.grading.read import (
     without_reasoning,
 )
 from memreplay.grading.times import says_another_time, times_asked_for, times_in
-from memreplay.grading.veto import Rejection, asserted, expected_polarity, is_form_of, polarity_of
+from memreplay.grading.veto import (
+    NEGATIONS,
+    Rejection,
+    asked_by,
+    asserted,
+    expected_polarity,
+    is_form_of,
+    polarity_of,
+)
+from memreplay.grading.vocabulary import FORMS_A_QUESTION
 from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
@@ -75,7 +84,6 @@ _DENIALS = (
     rf"(?:it|this|that|the answer) {_NOT_BEING} {_TOLD}\b",
     r"(?:it|this|that|the answer) (?:is|was|remains) (?:unknown|unanswerable|unclear|unspecified|unstated)\b",
     rf"(?:\w+ ){{1,10}}{_NOT_BEING} {_TOLD}(?: (?:in|by|anywhere|here)\b.*)?\Z",
-    rf"{_SOURCE} {_NOT_DOING} (?:{_TELL}|{_HOLD})\b",
     rf"(?:\w+ ){{1,3}}{_NOT_DOING} {_TELL}\b(?!.* to \w+\Z)",
     r"(?:you|we|(?:the )?user)(?:ve|d)?(?: have| had| has)? ?(?:not|never|havent|hadnt|hasnt)(?: \w+ly| yet)?"
     r" (?:told|said|mentioned|specified|shared|given|discussed|talked|spoken)\b(?!.* to \w+\Z)",
@@ -100,6 +108,12 @@ _LEAD_IN = (
 )
 _SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
 _CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
+_LACKS = re.compile(
+    rf"{_LEAD_IN}{_SOURCE}(?: \w+){{0,3}}? (?:lacks?|omits?|(?:is|are|stays?|remains?) silent|says? nothing"
+    rf"|(?:{_NOT_DOING}) (?:{_TELL}|{_HOLD}|touch|go into|address|have|elaborate)(?:es)?|leaves? (?:\w+ )+(?:out|open))\b"
+    rf"(?!.*{_CONTRADICTS.pattern})"
+)
+"""A sentence of what the conversation lacks."""
 _GUESSES = re.compile(
     r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
     r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
@@ -109,19 +123,26 @@ _GUESSES = re.compile(
 _BEGINS_WITH_BUT = re.compile(
     r"\A(?:(?:im |i am )?sorry|unfortunately|i (?:have |ve )?(?:looked|searched|checked)) but "
 )
+_SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
 _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
     """Return whether a reply says only that the conversation does not contain the answer.
 
-    Its first sentence must say so. A long reply, or one that continues after a "but" or guesses, does not count.
+    Its first sentence must say so. Where that sentence says what the conversation lacks, others may tell what it
+    has instead; else a long reply, or one that continues after a "but", does not count. One that guesses never does.
     """
-    text = _BEGINS_WITH_BUT.sub("", _plain(without_reasoning(reply)))
-    if not text or len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
+    said = without_reasoning(reply)
+    text = _BEGINS_WITH_BUT.sub("", _plain(said))
+    first = next((one for one in map(_plain, _SENTENCES.split(said)) if one), "")
+    if not first or len(first.split()) > _LONGEST:
         return False
-    first = next((one for one in map(_plain, re.split(r"(?<=[.!?;])\s+|\n", without_reasoning(reply))) if one), "")
-    found = _SAYS_NOT.match(text) or _SAYS_NOT.match(first)
+    found = _LACKS.match(first)
+    if found is None:
+        if len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
+            return False
+        found = _SAYS_NOT.match(text) or _SAYS_NOT.match(first)
     return found is not None and not _GUESSES.search(text, found.end())
 
 
@@ -142,8 +163,14 @@ def score_recall(question: Question, text: str) -> Score:
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
-        return _judged(is_abstention(text), text, "abstention")
+        gives_it = question.suggested is not None and asserted(question.suggested, answer, question.text)[0]
+        return _judged(is_abstention(text) and not gives_it, text, "abstention")
     if is_abstention(text):
+        further = "".join(_SENTENCES.split(answer.strip(), maxsplit=1)[1:])
+        if _CONTRADICTS.match(folded(further)) and not says_another_time(question.text, further):
+            scored = score_recall(question, further)
+            if scored.outcome == "correct":
+                return scored.model_copy(update={"predicted": text, "uncertain": True})
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     if (values := json_values(answer)) and len(values) == 1:
         answer = values[0]
@@ -153,35 +180,14 @@ def score_recall(question: Question, text: str) -> Score:
         asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
         for entity in question.expected_entities
     ]
-    correct, decided_by = _decision(question, answer, exact, entities)
+    correct, decided_by, by_overlap = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={
             "exact_match": exact,
             "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
             "f1": token_f1(question.expected, answer),
-            "uncertain": _is_uncertain(question, answer, decided_by),
+            "uncertain": by_overlap,
         }
-    )
-
-
-_MOST_OTHER_WORDS: Final = 2
-"""A reply with more words of its own can qualify or deny the answer in ways that the rules do not read."""
-
-
-def _is_uncertain(question: Question, answer: str, decided_by: DecidedBy) -> bool:
-    """Return whether a reply has more words that are neither of the question nor of the answer than a rule can
-    weigh.
-
-    A reply without a word of the answer is certain not to match: most such replies say something else altogether.
-    """
-    asked = tokens_of(question.text)
-    wanted = tokens_of(" ; ".join((question.expected, *question.expected_entities, *question.supersedes)))
-    said = [token for _, token in content_of(tokens_of(answer))]
-    others = [token for token in said if not _is_among(token, [*asked, *wanted])]
-    if len(others) <= _MOST_OTHER_WORDS:
-        return False
-    return decided_by != "no_match" or any(
-        _is_among(token, wanted) and not _is_among(token, asked) for token in said
     )
 
 
@@ -208,20 +214,18 @@ def score_quotation(question: Question, reply: str, scored: Score) -> Score:
     return scored.model_copy(update={"uncertain": False})
 
 
-def _is_among(token: Token, known: Iterable[Token]) -> bool:
-    return any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
-
-
 def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
-) -> tuple[bool, DecidedBy]:
+) -> tuple[bool, DecidedBy, bool]:
+    """Return whether a reply is right, by what, and whether only by how much it shares with the answer."""
     wanted, says_only = expected_polarity(question.expected)
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
-        return False, "no_match"
+        return False, "no_match", False
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
-    if not given and rejected is None and (rest := _without_what_is_asked(question)):
-        given, rejected = asserted(rest, answer, question.text)
+    for part in (_without_what_is_asked(question), *_alternatives(question.expected)):
+        if not given and rejected is None and part:
+            given, rejected = asserted(part, answer, question.text)
     if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
         said_when = times_in(answer)
         given = bool(said_when) and all(
@@ -231,22 +235,82 @@ def _decision(
             for time in said_when
         )
     # Entities leave out what the answer also says: "February" is no answer in another year.
-    by_entities = (
-        bool(entities) and all(ok for ok, _ in entities) and not says_another_time(question.expected, answer)
-    )
+    is_another_time = says_another_time(question.expected, answer)
+    by_entities = bool(entities) and all(ok for ok, _ in entities) and not is_another_time
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
     if wanted and said == wanted and (says_only or not has_more):
         given = True
+    uncertain = False
     if not given and not by_entities:
-        return False, rejected or next((why for _, why in entities if why is not None), None) or "no_match"
+        rejected = rejected or next((why for _, why in entities if why is not None), None)
+        if rejected or is_another_time:
+            return False, rejected or "no_match", False
+        is_enough, uncertain = _overlap(question, answer)
+        if not is_enough:
+            return False, "no_match", uncertain
     for old in question.supersedes:
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
-            return False, "candidates"
-    return True, ("exact" if exact else "equivalent") if given else "entities"
+            return False, "candidates", False
+    if uncertain:
+        return True, "overlap", True
+    return True, ("exact" if exact else "equivalent") if given else "entities", False
+
+
+_ENOUGH: Final = 0.6
+"""The share of the words of an answer that a reply in other words has to assert."""
+_ENOUGH_OF_A_LIST: Final = 0.8
+_FEW: Final = 3
+"""Words. Of a shorter answer a reply has to assert all, beside each other."""
+
+
+def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
+    """Return whether a reply in other words asserts enough of the expected answer, and whether that is uncertain.
+
+    Its figures, dates, names and negations have to be there. It is certain that a reply is wrong that has others,
+    or that puts no more words in the place of the answer than that has.
+    """
+    asked = [token for _, token in content_of(tokens_of(question.text))]
+    said = [token for _, token in content_of(tokens_of(answer)) if not _is_among(token, asked)]
+    wanted = [token for _, token in content_of(tokens_of(question.expected))]
+    wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
+    names, other_names = (asked_by(text).names for text in (question.expected, answer))
+    if len(wanted) > 1 and names.issuperset(token.text for token in wanted[1:]):
+        names |= {wanted[0].text}
+    given = [
+        token
+        for token in wanted
+        if any(same_token(token, one) for one in said)
+        and (token.kind != "word" or asserted(token.text, answer, question.text, len(wanted))[0])
+    ]
+    missing = [token for token in wanted if token not in given]
+    if any(token.text in NEGATIONS for token in missing) and NEGATIONS.isdisjoint(token.text for token in said):
+        return False, True
+    if fixed := [token for token in missing if token.kind != "word" or token.text in names]:
+        kinds = {token.kind for token in said if token.kind != "word" or token.text in other_names}
+        return False, not any(token.kind in kinds for token in fixed)
+    others = [token for token in said if not _is_among(token, wanted)]
+    if not others or (not given and len(others) <= len(wanted)):
+        return False, False
+    enough = _ENOUGH if len(enumeration(question.expected)) < _FEW else _ENOUGH_OF_A_LIST
+    return len(wanted) >= _FEW and len(given) >= enough * len(wanted), True
+
+
+def _is_among(token: Token, known: Iterable[Token]) -> bool:
+    return any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
+
+
+_REASON: Final = re.compile(r"(?:;|,? (?:because|since|porque)\b)[^;]*\Z")
+_OR: Final = re.compile(r"\b(?:or|o)\b")
+
+
+def _alternatives(expected: str) -> list[str]:
+    """Return each of the answers that "the sea or a lake; she likes to swim" accepts, without the reason."""
+    parts = [part.strip() for part in _OR.split(_REASON.sub("", expected)) if re.search(r"\w", part)]
+    return [] if parts == [expected.strip()] else parts
 
 
 def _without_what_is_asked(question: Question) -> str | None:

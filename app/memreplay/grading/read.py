@@ -586,7 +586,7 @@ def with_asked_unit(answer: str, question: str) -> str:
     if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
         return answer
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
-    if len(number) != 1 or number[0].kind != "number":
+    if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
     found = _HOW_MANY.search(asked)
     if found and found[1] in UNITS:
@@ -796,7 +796,7 @@ def _time_token(match: re.Match[str], first: Token) -> Token | None:
         number = re.search(r"#(\d+)", said)
         share = next((value for name, value in _PARTS_OF_AN_HOUR.items() if name in said.split()), 0)
         minutes = int(number[1]) if number else share
-        minute += -minutes if said.endswith("to") or said.startswith("menos") else minutes
+        minute += -minutes if said.endswith(" to") or said.startswith("menos") else minutes
     whole = (60 * hour + minute) % (24 * 60)
     return first._replace(kind="time", value=divmod(whole, 60), extra="")
 

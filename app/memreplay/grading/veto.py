@@ -478,6 +478,8 @@ _ASIDE: Final = re.compile(
     r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
 )
 _NEWLY: Final = re.compile(r"\b(?:now|currently|today|since|new|later|finally|actually|ahora|actualmente|desde)\b")
+_SAID_OF_ONE_THING: Final = 3
+"""Words. A longer answer is hardly said of anything else than what is asked about."""
 _ELLIPTICAL: Final = 4
 """Tokens. So short a clause leaves out what it shares with the one before: "…, the bakery at 7"."""
 
@@ -539,7 +541,8 @@ def _another_clause_answers(place: Place) -> bool:
     """Another clause has more of what is asked about than that of the match, and a value of the same kind."""
     asked, matched = asked_by(place.question), place.matched
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
-    if place.among > 1 or CORRECTS_ITSELF.search(place.plain):
+    is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING
+    if place.among > 1 or is_told_at_length or CORRECTS_ITSELF.search(place.plain):
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
@@ -695,7 +698,8 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "rather than X",
         "denied",
-        before=r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b[^,.;\n]*\Z"
+        before=r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b"
+        r"(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z"
         r"|\b(?:except|excepto|salvo)(?: \S+){0,2} \Z",
     ),
     Veto("not X", "denied", unless=_ASKS_WHAT_FAILED, when=_is_negated),
