@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
@@ -23,9 +24,9 @@ from memreplay.grading.read import (
 )
 from memreplay.grading.times import says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import (
+    NAME,
     NEGATIONS,
     Rejection,
-    asked_by,
     asserted,
     expected_polarity,
     is_form_of,
@@ -110,7 +111,8 @@ _SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
 _CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
 _LACKS = re.compile(
     rf"{_LEAD_IN}{_SOURCE}(?: \w+){{0,3}}? (?:lacks?|omits?|(?:is|are|stays?|remains?) silent|says? nothing"
-    rf"|(?:{_NOT_DOING}) (?:{_TELL}|{_HOLD}|touch|go into|address|have|elaborate)(?:es)?|leaves? (?:\w+ )+(?:out|open))\b"
+    rf"|(?:{_NOT_DOING}) (?:{_TELL}|{_HOLD}|touch|go into|address|have|elaborate)(?:es)?"
+    r"|leaves? (?:\w+ )+(?:out|open))\b"
     rf"(?!.*{_CONTRADICTS.pattern})"
 )
 """A sentence of what the conversation lacks."""
@@ -131,7 +133,7 @@ def is_abstention(reply: str) -> bool:
     """Return whether a reply says only that the conversation does not contain the answer.
 
     Its first sentence must say so. Where that sentence says what the conversation lacks, others may tell what it
-    has instead; else a long reply, or one that continues after a "but", does not count. One that guesses never does.
+    has instead; else a long reply, or one that goes on after a "but", does not count. One that guesses never does.
     """
     said = without_reasoning(reply)
     text = _BEGINS_WITH_BUT.sub("", _plain(said))
@@ -266,16 +268,16 @@ _FEW: Final = 3
 def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
     """Return whether a reply in other words asserts enough of the expected answer, and whether that is uncertain.
 
-    Its figures, dates, names and negations have to be there. It is certain that a reply is wrong that has others,
-    or that puts no more words in the place of the answer than that has.
+    Its figures, dates and names have to be there, and other ones in their place make it certain that a reply is
+    wrong. A reply that has nothing but words of the answer leaves out the rest.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
     said = [token for _, token in content_of(tokens_of(answer)) if not _is_among(token, asked)]
     wanted = [token for _, token in content_of(tokens_of(question.expected))]
     wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
-    names, other_names = (asked_by(text).names for text in (question.expected, answer))
-    if len(wanted) > 1 and names.issuperset(token.text for token in wanted[1:]):
-        names |= {wanted[0].text}
+    names, other_names = ({folded(name) for name in NAME.findall(text)} for text in (question.expected, answer))
+    if not names.issuperset(token.text for token in wanted):
+        names.discard(folded(question.expected.split()[0]))
     given = [
         token
         for token in wanted
@@ -283,16 +285,27 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
         and (token.kind != "word" or asserted(token.text, answer, question.text, len(wanted))[0])
     ]
     missing = [token for token in wanted if token not in given]
+    others = [token for token in said if not _is_among(token, wanted)]
     if any(token.text in NEGATIONS for token in missing) and NEGATIONS.isdisjoint(token.text for token in said):
         return False, True
     if fixed := [token for token in missing if token.kind != "word" or token.text in names]:
-        kinds = {token.kind for token in said if token.kind != "word" or token.text in other_names}
+        kinds = {token.kind for token in others if token.kind != "word" or token.text in other_names}
         return False, not any(token.kind in kinds for token in fixed)
-    others = [token for token in said if not _is_among(token, wanted)]
-    if not others or (not given and len(others) <= len(wanted)):
-        return False, False
-    enough = _ENOUGH if len(enumeration(question.expected)) < _FEW else _ENOUGH_OF_A_LIST
+    if not others or _has_another_attribute(missing, others, tokens_of(question.expected), tokens_of(answer)):
+        return False, True
+    items = enumeration(question.expected)
+    is_list = len(items) >= _FEW and all(len(content_of(tokens_of(item))) <= 2 for item in items)
+    enough = _ENOUGH_OF_A_LIST if is_list else _ENOUGH
     return len(wanted) >= _FEW and len(given) >= enough * len(wanted), True
+
+
+def _has_another_attribute(
+    missing: Sequence[Token], others: Sequence[Token], wanted: Sequence[Token], given: Sequence[Token]
+) -> bool:
+    """Return whether a word of an answer is replaced before the same word: "the green pot" for "the blue pot"."""
+    nouns = [token for _, token in content_of(wanted) if token.kind == "word"]
+    behind = [noun for one, noun in pairwise(wanted) if one in missing and noun in nouns]
+    return any(one in others and any(same_token(noun, after) for noun in behind) for one, after in pairwise(given))
 
 
 def _is_among(token: Token, known: Iterable[Token]) -> bool:
@@ -304,7 +317,7 @@ _PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
 
 
 _REASON: Final = re.compile(r"(?:;|,? (?:because|since|porque)\b)[^;]*\Z")
-_OR: Final = re.compile(r"\b(?:or|o)\b")
+_OR: Final = re.compile(r"\b(?:either|or|o)\b", re.IGNORECASE)
 
 
 def _alternatives(expected: str) -> list[str]:

@@ -639,8 +639,12 @@ def same_token(wanted: Token, given: Token) -> bool:
         case "number", "time":
             return _same_hour(wanted, given)
         case "time", "number":
-            hour, minute = divmod(given.number, 100)
-            return given.extra == PAIR and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+            hour, minute = (given.number, 0) if given.extra == AT else divmod(given.number, 100)
+            return given.extra in (AT, PAIR) and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+        case "time", "time":
+            hour, minute = given.clock
+            is_open = _NAMES_NO_HALF.fullmatch(given.text) is not None
+            return wanted.clock == given.clock or (is_open and (hour + 12, minute) == wanted.clock)
         case ("word", "number") | ("number", "word"):
             # A telephone number, grouped in one of them.
             return wanted.kind != given.kind and _same_telephone(wanted, given)
@@ -758,6 +762,8 @@ def _with_matches(
 
 AT: Final = "at"
 """The unit of "ten" in "at ten", which may be a time."""
+_NAMES_NO_HALF: Final = re.compile(r"(?!0)(?!.*\b(?:in|at|de|\w*noon|mid\w+|medi\w+)\b).*(?<![ap]m)(?<!m[.])")
+"""A time that may be one of the day or of the night: "8:30", but not "08:30" or "8:30 in the morning"."""
 _NAMED_TIMES: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
 _PARTS_OF_AN_HOUR: Final = {"half": 30, "media": 30, "quarter": 15, "cuarto": 15}
 _TIME: Final = re.compile(

@@ -169,6 +169,9 @@ def _is_negated(place: Place) -> bool:
         # "Friday, not Tuesday" has both words of "Tuesday and Friday".
         return True
     words = _clause_before(place)
+    failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
+    if re.search(_ASKS_WHAT_FAILED, place.asked) and failing.isdisjoint(words):
+        return False
     near = [word for word in words if word not in STOP_WORDS or word in NEGATIONS][-4:]
     return not NEGATIONS.isdisjoint(near) and _DENIES_NOTHING.search(" ".join(words)) is None
 
@@ -273,7 +276,7 @@ _NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|
 def _is_outdated(place: Place) -> bool:
     """Return the reply contrasts then and now, and the answer stands on the side of then."""
     plain, start = place.plain, place.start
-    marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ")
+    marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     breaks = [found.end() for found in _NEW_VERB.finditer(plain, 0, start)]
     begin = max(*(plain.rfind(mark, 0, start) + 1 for mark in marks), *breaks)
     clause = plain[begin:start]
@@ -702,7 +705,7 @@ VETOES: Final[Sequence[Veto]] = (
         r"(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z"
         r"|\b(?:except|excepto|salvo)(?: \S+){0,2} \Z",
     ),
-    Veto("not X", "denied", unless=_ASKS_WHAT_FAILED, when=_is_negated),
+    Veto("not X", "denied", when=_is_negated),
     Veto(
         "X is wrong",
         "denied",
@@ -834,7 +837,7 @@ _NO: Final = re.compile(
 )
 _SHORT_YES: Final = re.compile(
     r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
-    r"|could|will|would|should)\W*\Z"
+    r"|could|will|would|should)\W*(?:\Z|,)"
 )
 _PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
 

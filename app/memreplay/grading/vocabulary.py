@@ -172,8 +172,8 @@ IRREGULAR_PASTS: Final[dict[str, str]] = dict(
 """Past forms of English verbs that a stemmer does not know."""
 
 STOP_WORDS: Final = frozenset(
-    "a an the of to in on at by for from with and is are was were be been it its this that these those his her"
-    " their my your our he she they i you we s el la los las un una unos unas de del al en por para con y e que"
+    "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"
+    " their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y e que"
     " es son fue"
     " era su sus mi tu lo le se as around about approximately roughly very just named called one ones".split()
 )
