@@ -12,19 +12,23 @@ without any memory (the closed_book control), and ``lucky`` where it is not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from memory_backends.controls import CLOSED_BOOK
+from memory_backends.text import sentences_of
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
-from memreplay.grading.veto import asserted
+from memreplay.grading.read import content_of, folded, same_token, tokens_of
+from memreplay.grading.veto import NAME, asserted
+from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
@@ -82,6 +86,31 @@ def without_verdict(error: GradingError) -> Attribution:
 def verdict_failure(detail: str | None) -> str | None:
     """Return why the rules failed on an answer, by the detail of its attribution; None where they did not."""
     return detail.removeprefix(_NO_VERDICT) if detail is not None and detail.startswith(_NO_VERDICT) else None
+
+
+_CORRECTS: Final = re.compile(
+    r"\b(?:actually|no longer|not any ?more|instead|after all|correction|i was wrong|in fact|now"
+    r"|(?:chang|mov|switch)ed|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+)\b"
+)
+"""Words of a turn that takes back what its speaker said earlier."""
+_SHORT_REPLY: Final = 3
+"""Words. A longer reply is no value."""
+
+
+def _values_of(said: str, question: Question) -> list[str]:
+    """Return the figures, dates and names of a reply that are new in it, and a short reply as a whole."""
+    asked = tokens_of(question.text)
+    names = {folded(name) for name in NAME.findall(said)}
+    new = [
+        token
+        for _, token in content_of(tokens_of(said))
+        if not any(same_token(one, token) for one in asked) and token.kind != "mark"
+    ]
+    values = [token for token in new if token.kind != "word" or token.text in names | DAY_NAMES.keys()]
+    spans = [(token.start, token.end) for token in values]
+    if 0 < len(new) <= _SHORT_REPLY:
+        spans.append((new[0].start, new[-1].end))
+    return [folded(said)[start:end] for start, end in dict.fromkeys(spans)]
 
 
 class Attributor:
@@ -267,10 +296,29 @@ class Attributor:
     def _outdated_reply(self, question: Question, stages: Stages, score: Score) -> list[str]:
         """Return a sentence that the reply gives an outdated value; nothing where it gives none."""
         said = score.predicted or ""
-        replies = (
-            pair for pair in self._outdated(question, stages.memory) if self._prefers(pair[0], said, question)
-        )
+        known = chain(self._outdated(question, stages.memory), self._taken_back(question, said))
+        replies = (pair for pair in known if self._prefers(pair[0], said, question))
         return [f"It answered “{old}”, which {since} replaced." for old, since in islice(replies, 1)]
+
+    def _taken_back(self, question: Question, said: str) -> Iterator[tuple[str, str]]:
+        """Values of a reply that who said them took back, in a turn of the evidence or before it, and where."""
+        answerable, values = self.answerable(question), _values_of(said, question)
+        for turn in map(answerable.turns.get, answerable.evidence):
+            if turn is None or not contains(question.expected, turn.text):
+                continue
+            own = [sentence for sentence in sentences_of(turn.text) if contains(question.expected, sentence)]
+            before = [
+                one.text
+                for one in answerable.turns.values()
+                if (one.role, one.speaker) == (turn.role, turn.speaker)
+                and one.number < turn.number
+                and _CORRECTS.search(folded(turn.text))
+            ]
+            for value in values:
+                if any(asserted(value, sentence)[1] in ("denied", "superseded") for sentence in own) or any(
+                    contains(value, text) and answerable.is_about(text) for text in before
+                ):
+                    yield value, f"turn {turn.id}"
 
     @staticmethod
     def _prefers(old: str, said: str, question: Question) -> bool:
