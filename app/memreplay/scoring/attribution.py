@@ -98,16 +98,18 @@ _SHORT_REPLY: Final = 3
 
 
 def _values_of(said: str, question: Question) -> list[str]:
-    """Return the figures, dates and names of a reply that are new in it, and a short reply as a whole."""
+    """Return what a reply may give as the value: all of the kind of the answer, and a short reply as a whole."""
+    if is_abstention(said):
+        return []
     asked = tokens_of(question.text)
-    names = {folded(name) for name in NAME.findall(said)}
+    names = {folded(name) for name in NAME.findall(said)} | DAY_NAMES.keys()
+    kinds = {token.kind for _, token in content_of(tokens_of(question.expected))}
     new = [
         token
         for _, token in content_of(tokens_of(said))
-        if not any(same_token(one, token) for one in asked) and token.kind != "mark"
+        if token.kind in kinds and not any(same_token(one, token) for one in asked)
     ]
-    values = [token for token in new if token.kind != "word" or token.text in names | DAY_NAMES.keys()]
-    spans = [(token.start, token.end) for token in values]
+    spans = [(token.start, token.end) for token in new if token.kind != "word" or token.text in names]
     if 0 < len(new) <= _SHORT_REPLY:
         spans.append((new[0].start, new[-1].end))
     return [folded(said)[start:end] for start, end in dict.fromkeys(spans)]
@@ -200,12 +202,16 @@ class Attributor:
         """Return whether the same model answers the question without any memory; None where it was not asked."""
         return self._closed_book.get((asked.model, asked.question_id))
 
-    def outdated_values(self, asked: QuestionAsked) -> tuple[str, ...]:
-        """Values that no longer held when a question was asked, by the dataset or by the memory's own account."""
-        question = self._questions.get(asked.question_id)
+    def outdated_values(self, answer: Answer) -> tuple[str, ...]:
+        """Return values that no longer held when a question was asked, by the dataset, by the memory's own account
+        or because the reply gives what its speaker took back.
+        """
+        question = self._questions.get(answer.asked.question_id)
         if question is None:
             return ()
-        return tuple(dict.fromkeys(old for old, _ in self._outdated(question, self._stages(asked).memory)))
+        said = (answer.scored.score.predicted if answer.scored is not None else None) or ""
+        known = chain(self._outdated(question, self._stages(answer.asked).memory), self._taken_back(question, said))
+        return tuple(dict.fromkeys(old for old, _ in known))
 
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:
