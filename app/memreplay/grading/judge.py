@@ -46,7 +46,7 @@ _SOURCE = (
 )
 _ADVERB = r"(?: explicitly| directly| actually| ever| yet| once| specifically)?"
 _NOT_DOING = rf"(?:does not|doesnt|do not|dont|did not|didnt|never){_ADVERB}"
-_NOT_BEING = rf"(?:is|was|are|were|has|have|had) ?(?:not|nt|never)(?: been)?{_ADVERB}"
+_NOT_BEING = rf"(?:is|was|are|were|has|have|had|ve) ?(?:(?:not|nt|never)(?: been)?|been never){_ADVERB}"
 _TELL = r"(?:say|says|said|mention|specify|specifie|state|disclose|come|came)(?:s|d|ed)?(?: up)?"
 _HOLD = r"tell|reveal|indicate|contain|provide|include|give|answer|discuss|show|hold|clarify|cover|name"
 _TOLD = (
@@ -61,18 +61,17 @@ _DICE = (
 )
 _DICHO = r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado)"
 
+_THERE = r"(?:there ?(?:is|s|was|are|were)|i (?:have|see|find|found)|we have) ?"
 _DENIALS = (
     # a verdict: "not answerable"
     r"(?:not|non) ?(?:answerable|mentioned|said|stated|specified|known|available|provided|discussed)\b",
-    r"un(?:answerable|known|stated|specified)\b(?=\Z| (?:in|from|by|to me)\b)",
+    r"(?:(?:it|this|that|the answer) (?:is|was|remains) )?un(?:answerable|known|clear|stated|specified)\b"
+    r"(?=\Z| (?:in|from|by|to me)\b)",
     r"(?:it |that |this |the question )?(?:cannot|can not|cant) be (?:answered|determined|known)\b",
     # nothing found: "no information", "there is nothing in our chats"
-    r"(?:there (?:is|was|are|were) |theres |i (?:have|see|find|found) |we have )?"
-    rf"(?:no|not any|not enough|insufficient) (?:\w+ )?{_MATTER}\b",
-    rf"there (?:is not|isnt|was not|wasnt) (?:any|enough) (?:\w+ )?{_MATTER}\b",
-    rf"(?:there (?:is|was|are|were)|theres|i (?:have|see|find|found)) (?:no"
-    rf"|nothing)(?: \w+){{0,6}} (?:in {_SOURCE}|anywhere)\b",
-    r"(?:there (?:is|was)|theres|i (?:have|see|find|found)) nothing (?:on (?:record|file)|about|on)\b",
+    rf"(?:{_THERE})?(?:no|(?:not|nt) (?:any|enough)|insufficient) (?:\w+ )?{_MATTER}\b",
+    rf"{_THERE}(?:no|nothing)(?: \w+){{0,6}} (?:in {_SOURCE}|anywhere|on (?:record|file))\b",
+    rf"{_THERE}nothing (?:about|on)\b",
     rf"nothing (?:in {_SOURCE} )?(?:\w+ )?(?:{_TELL}|(?:{_HOLD})s?)\b",
     rf"(?:\w+ ){{1,5}}(?:is not|isnt|was not|wasnt) (?:\w+ )?(?:in {_SOURCE}|something (?:that )?(?:you|we|i))\b",
     rf"no (?:\w+ ){{1,4}}(?:is|was|were|are|has been|have been|had been){_ADVERB} {_TOLD}\b",
@@ -80,10 +79,8 @@ _DENIALS = (
     r"i ?(?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|m not|am un|was not|have not"
     r"|havent)(?: \w+)?? ?(?:know|have|see|seen|find|found|remember|recall|tell|say|determine|answer|sure|able"
     r"|been told)\b",
-    r"i (?:was|have been|ve been) never told\b|i(?: have|ve) never been told\b|i was never told\b",
-    # the conversation: "it was not mentioned"
-    rf"(?:it|this|that|the answer) {_NOT_BEING} {_TOLD}\b",
-    r"(?:it|this|that|the answer) (?:is|was|remains) (?:unknown|unanswerable|unclear|unspecified|unstated)\b",
+    # the conversation: "it was not mentioned", "I was never told"
+    rf"(?:it|this|that|the answer|i) ?{_NOT_BEING} {_TOLD}\b",
     rf"(?:\w+ ){{1,10}}{_NOT_BEING} {_TOLD}(?: (?:in|by|anywhere|here)\b.*)?\Z",
     rf"(?:\w+ ){{1,3}}{_NOT_DOING} {_TELL}\b(?!.* to \w+\Z)",
     r"(?:you|we|(?:the )?user)(?:ve|d)?(?: have| had| has)? ?(?:not|never|havent|hadnt|hasnt)(?: \w+ly| yet)?"
@@ -327,27 +324,21 @@ def _alternatives(expected: str) -> list[str]:
 
 
 def _without_what_is_asked(question: Question) -> str | None:
-    """Return the expected answer without the words that the question has: "Maple" of "Maple Street", asked for
-    a" " street.
+    """Return the expected answer without the words that the question has: "Maple" of "Maple Street", asked for a
+    street.
     """
-    if _WHICH_OF_TWO.search(question.text):
-        return None
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    parts = [
-        (part[0], [token for _, token in content_of(tokens_of(part[0].strip(",")))])
-        for part in _PART.finditer(question.expected)
-    ]
-    kept = [
-        part
-        for part, tokens in parts
-        if not all(
-            any(same_token(one, token) for one in asked)
-            and (token.kind == "word" or re.fullmatch(r"(?:19|20)\d\d", token.text))
-            for token in tokens
-        )
-    ]
+    parts = [part[0] for part in _PART.finditer(question.expected)]
+    kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
-    return rest if len(kept) < len(parts) and content_of(tokens_of(rest)) else None
+    return (
+        rest if kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text) else None
+    )
+
+
+def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
+    is_open = token.kind in ("word", "mark") or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
+    return is_open and any(same_token(one, token) for one in asked)
 
 
 def score_without_answer(question: Question, outcome: Outcome, text: str | None) -> Score:
