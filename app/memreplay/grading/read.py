@@ -418,7 +418,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             current, last = current + small, small
         elif token.text in ORDINALS and last >= 20:
             return length, float(total + current + ORDINALS[token.text])
-        elif scale and (current or (length == 1 and _counts_once(found, index))) and current < _MOST_COUNTED:
+        elif scale and (current or length == 1) and current < _MOST_COUNTED:
             if scale < 1000:
                 current = max(current, 1) * scale
             else:
@@ -438,11 +438,6 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
 
 _MOST_COUNTED: Final = 10**6
 """A number that large is followed by no other scale: "a hundred hundred hundred hundred" is no number."""
-
-
-def _counts_once(found: Sequence[Token], index: int) -> bool:
-    """Return whether a scale without a number before it is one of its kind: "dozen", "mil", "a thousand"."""
-    return found[index].text in ("mil", "dozen", "docena") or (index > 0 and found[index - 1].text in _ONE)
 
 
 def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:

@@ -148,12 +148,6 @@ _ASKS_WHAT_FAILED: Final = (
 )
 
 
-_DENIES_NOTHING: Final = re.compile(
-    r"\b(?:no \w+ (?:better|other|greater|more \w+) than|not only|no doubt|cant wait|not just|nothing but"
-    r"|no solo|sin duda)\b"
-)
-
-
 def _clause_before(place: Place) -> list[str]:
     first = start = place.match.first
     while start > 0 and place.given[start - 1].text not in _CLAUSE_ENDS:
@@ -173,11 +167,7 @@ def _is_negated(place: Place) -> bool:
     if re.search(_ASKS_WHAT_FAILED, place.asked) and failing.isdisjoint(words):
         return False
     near = [word for word in words if word not in STOP_WORDS or word in NEGATIONS][-4:]
-    return not NEGATIONS.isdisjoint(near) and _DENIES_NOTHING.search(" ".join(words)) is None
-
-
-def _is_subject(place: Place) -> bool:
-    return all(word in STOP_WORDS for word in _clause_before(place))
+    return not NEGATIONS.isdisjoint(near)
 
 
 _PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_PASTS)})"
@@ -269,16 +259,13 @@ _CHANGES: Final = (
     r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj"
     rf")\w*{_WITHIN}{{0,60}}"
 )
-_NEW_VERB: Final = re.compile(r"\b(?:and|y) (?=(?:is|are|am|has|have|now|es|son|esta|estan|ahora|soy|tiene)\b)")
-"""A second verb in the present tense begins a clause: "you were a baker and are a postman now"."""
 
 
 def _is_outdated(place: Place) -> bool:
     """Return the reply contrasts then and now, and the answer stands on the side of then."""
     plain, start = place.plain, place.start
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
-    breaks = [found.end() for found in _NEW_VERB.finditer(plain, 0, start)]
-    begin = max(*(plain.rfind(mark, 0, start) + 1 for mark in marks), *breaks)
+    begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
     clause = plain[begin:start]
     once = _ONCE.search(clause)
     if (once and not _CHANGED.search(clause, once.end())) or _BEFORE_AFTERWARDS.match(plain, place.end):
@@ -325,16 +312,8 @@ def _gives_up(place: Place) -> bool:
 
 
 _SAYS_IT_OTHERWISE: Final = (
-    r"[^.;\n]{0,30}\b(?:for short|to be (?:exact|precise)|in other words|in full|exactly|in (?:uk|us|eu"
-    r"|european|american|british|metric|imperial)\b|as (?:he|she|they|you|i|we) "
-    r"(?:call|like|put|say)\w*|para ser exact\w+|es decir)\b"
+    r"[^.;\n]{0,30}\b(?:for short|to be \w+|in other words|in full|in (?:uk|us|eu)|es decir)\b"
 )
-
-
-def _has_one_value(place: Place) -> bool:
-    return sum(token.kind in ("number", "time", "date") for token in tokens_of(place.answer)) < 2
-
-
 _OFFERS: Final = re.compile(
     r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
     r"|(?:one|either|any) of (?:these|those|the following|them)|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos"
@@ -713,7 +692,6 @@ VETOES: Final[Sequence[Veto]] = (
         after=r"[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
         r"|couldnt|wouldnt|wont|cant|cannot|no)\b",
         unless=_ASKS_WHAT_FAILED,
-        when=_is_subject,
     ),
     Veto(
         "from X to Y",
@@ -783,8 +761,8 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "between X and Y",
         "hedged",
-        when=_has_one_value,
         before=r"\b(?:between|entre|either)\b(?:\W+\w+){0,2}\W+\Z",
+        when=lambda place: sum(token.kind != "word" for token in tokens_of(place.answer)) < 2,
     ),
     Veto(
         "Y or X",
