@@ -39,6 +39,7 @@ DecidedBy = Literal[
     "exact",
     "equivalent",
     "entities",
+    "overlap",
     "abstention",
     "denied",
     "hedged",

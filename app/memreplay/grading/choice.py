@@ -32,8 +32,8 @@ _SAY = (
     r"answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|(?:the )?(?:best|right|correct)(?: one)? is|chang(?:e|ing) (?:that|it|my answer) to"
     r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
-    r"|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so|therefore|thus|hence"
-    r"|por (?:lo )?tanto"
+    r"|(?:i )?(?:think|believe)|creo que|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so"
+    r"|therefore|thus|hence|por (?:lo )?tanto"
 )
 """Phrases that introduce the answer itself, not an option under discussion."""
 
@@ -61,10 +61,18 @@ _SPELLED_LABEL = re.compile(
     rf"(?={_MARKUP}(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|(?:{_FOR_REASONS}|or|and|o|y)\b))",
     re.IGNORECASE,
 )
-_ANSWER = re.compile(rf"\b{_ANSWERS}{_LABELLED}|[:=→]\s*(?<![0-9]:)([0-9]+)[.\s]*\Z", _EITHER_CASE)
+_ANSWER = re.compile(
+    rf"\b{_ANSWERS}{_LABELLED}|[:=→]\s*(?<![0-9]:)([0-9]+)[.\s]*\Z"
+    r"|\b(?<![.,:])([0-9])\s+(?:fits|matches|suits|works|is (?:right|correct|(?=better|best)))(?: better| best)?\b",
+    _EITHER_CASE,
+)
 _FINAL = re.compile(r"\b(?:final(?:ly)?|respuesta final)\W*(?:the |my )?\Z", re.IGNORECASE)
+_DECIDES = re.compile("final|better|best", re.IGNORECASE)
 _LABEL = re.compile(rf"\b{_KEYWORD}{_LABELLED}", _EITHER_CASE)
-_LEADING = re.compile(rf"^{_MARKUP}(?<![-−–+.,0-9])([0-9]+){_NUMBER_END}", _EITHER_CASE)
+_LEADING = re.compile(
+    rf"(?:^|(?<![0-9])[.;]\s|\bno[rt] [0-9][.,;]\s|\bno,\s){_MARKUP}(?<![-−–+.,0-9])([0-9]+){_NUMBER_END}",
+    _EITHER_CASE,
+)
 _BOXED = re.compile(r"\\boxed\{\s*([0-9]+)\s*\}")
 _IN_BRACKETS_AT_END = re.compile(
     r"^(.*\S)\s*[(\[]\s*(?:option\s*|index\s*)?([0-9]+)\s*[)\]][.*_`\s]*$", re.MULTILINE
@@ -78,7 +86,7 @@ _DENIED_BEFORE = re.compile(
     r"(?:\bnot|n't|\bno es|\bneither|\brather than|\bnor)(?:\s+(?:the|la))?[\s*_`\"']*$", re.IGNORECASE
 )
 _DENIED_AFTER = re.compile(
-    rf"^{_MARKUP}\s*[:\-–]?\s*(?:no|wrong|incorrect|false)\b|^{_MARKUP}\s*(?:is|es)\s+"
+    rf"^{_MARKUP}\s*[:\-–?]?\s*(?:no|wrong|incorrect|false)\b|^{_MARKUP}\s*(?:is|es)\s+"
     r"(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)",
     re.IGNORECASE,
 )
@@ -90,6 +98,10 @@ _ANSWER_TEXT = re.compile(
     re.IGNORECASE,
 )
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
+_PICTURES = re.compile("[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
+_COUNTED_FROM_1 = re.compile(
+    r"\b(?:count|start|number)(?:ing|ed) (?:from|at|with) (?:1|one)\b|\b(?:1|one)-based", re.I
+)
 _ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
 _RULED_OUT = re.compile(
@@ -106,7 +118,11 @@ _EXPLAINED = re.compile(
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """Return the option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _ANSWER_TAG.sub("\n", _DECORATED.sub(_shorter_run, shortened(without_reasoning(reply))))
+    text = _ANSWER_TAG.sub(
+        "\n", _DECORATED.sub(_shorter_run, _PICTURES.sub("", shortened(without_reasoning(reply))))
+    )
+    if _COUNTED_FROM_1.search(text):
+        return ParsedChoice(index=None, reason="the reply counts from 1")
     text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
     without = _RULED_OUT.sub(" ", text)
     text = (
@@ -196,7 +212,9 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
                 names = list(_label(text, match.start(), match.end(), said, choices))
             else:
                 names = [] if _DENIED_BEFORE.search(before) else _alone(said.strip(_DECORATION + ".,;:!"), choices)
-            is_final = pattern is _BOXED or "final" in match.group().casefold() or _FINAL.search(before) is not None
+            is_final = (
+                pattern is _BOXED or _DECIDES.search(match.group()) is not None or _FINAL.search(before) is not None
+            )
             found.append((match.start(), is_final, names))
     found = sorted((entry for entry in found if entry[2]), key=lambda entry: entry[0])
     decisive = [entry for entry in found if entry[1]] or found

@@ -418,7 +418,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             current, last = current + small, small
         elif token.text in ORDINALS and last >= 20:
             return length, float(total + current + ORDINALS[token.text])
-        elif scale and (current or (length == 1 and _counts_once(found, index))) and current < _MOST_COUNTED:
+        elif scale and (current or length == 1) and current < _MOST_COUNTED:
             if scale < 1000:
                 current = max(current, 1) * scale
             else:
@@ -438,11 +438,6 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
 
 _MOST_COUNTED: Final = 10**6
 """A number that large is followed by no other scale: "a hundred hundred hundred hundred" is no number."""
-
-
-def _counts_once(found: Sequence[Token], index: int) -> bool:
-    """Return whether a scale without a number before it is one of its kind: "dozen", "mil", "a thousand"."""
-    return found[index].text in ("mil", "dozen", "docena") or (index > 0 and found[index - 1].text in _ONE)
 
 
 def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
@@ -586,7 +581,7 @@ def with_asked_unit(answer: str, question: str) -> str:
     if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
         return answer
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
-    if len(number) != 1 or number[0].kind != "number":
+    if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
     found = _HOW_MANY.search(asked)
     if found and found[1] in UNITS:
@@ -639,8 +634,12 @@ def same_token(wanted: Token, given: Token) -> bool:
         case "number", "time":
             return _same_hour(wanted, given)
         case "time", "number":
-            hour, minute = divmod(given.number, 100)
-            return given.extra == PAIR and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+            hour, minute = (given.number, 0) if given.extra == AT else divmod(given.number, 100)
+            return given.extra in (AT, PAIR) and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+        case "time", "time":
+            hour, minute = given.clock
+            is_open = _NAMES_NO_HALF.fullmatch(given.text) is not None
+            return wanted.clock == given.clock or (is_open and (hour + 12, minute) == wanted.clock)
         case ("word", "number") | ("number", "word"):
             # A telephone number, grouped in one of them.
             return wanted.kind != given.kind and _same_telephone(wanted, given)
@@ -758,6 +757,8 @@ def _with_matches(
 
 AT: Final = "at"
 """The unit of "ten" in "at ten", which may be a time."""
+_NAMES_NO_HALF: Final = re.compile(r"(?!0)(?!.*\b(?:in|at|de|\w*noon|mid\w+|medi\w+)\b).*(?<![ap]m)(?<!m[.])")
+"""A time that may be one of the day or of the night: "8:30", but not "08:30" or "8:30 in the morning"."""
 _NAMED_TIMES: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
 _PARTS_OF_AN_HOUR: Final = {"half": 30, "media": 30, "quarter": 15, "cuarto": 15}
 _TIME: Final = re.compile(
@@ -796,7 +797,7 @@ def _time_token(match: re.Match[str], first: Token) -> Token | None:
         number = re.search(r"#(\d+)", said)
         share = next((value for name, value in _PARTS_OF_AN_HOUR.items() if name in said.split()), 0)
         minutes = int(number[1]) if number else share
-        minute += -minutes if said.endswith("to") or said.startswith("menos") else minutes
+        minute += -minutes if said.endswith(" to") or said.startswith("menos") else minutes
     whole = (60 * hour + minute) % (24 * 60)
     return first._replace(kind="time", value=divmod(whole, 60), extra="")
 

@@ -13,16 +13,12 @@ SHORT_SCALES: Final = {"k": 10**3, "m": 10**6, "mn": 10**6, "bn": 10**9}
 
 ORDINALS: Final[dict[str, int]] = {
     word: value
-    for value, word in enumerate(
+    for words in (
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth"
-        " fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
-        start=1,
+        " fifteenth sixteenth seventeenth eighteenth nineteenth twentieth",
+        "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo",
     )
-} | {
-    word: value
-    for value, word in enumerate(
-        "primero segundo tercero cuarto quinto sexto septimo octavo noveno decimo".split(), start=1
-    )
+    for value, word in enumerate(words.split(), start=1)
 }
 NOT_ALONE: Final = frozenset({"once", "second", "segundo", "cuarto", "quinto", "uno", "one"})
 """Words that are often no number ("the red one"). Alone, they count before a noun or as a whole answer."""
@@ -172,8 +168,8 @@ IRREGULAR_PASTS: Final[dict[str, str]] = dict(
 """Past forms of English verbs that a stemmer does not know."""
 
 STOP_WORDS: Final = frozenset(
-    "a an the of to in on at by for from with and is are was were be been it its this that these those his her"
-    " their my your our he she they i you we s el la los las un una unos unas de del al en por para con y e que"
+    "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"
+    " their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y e que"
     " es son fue"
     " era su sus mi tu lo le se as around about approximately roughly very just named called one ones".split()
 )

@@ -82,15 +82,15 @@ class WrongAnswers:
             question=self._questions[asked.question_id],
             conversation=self.conversation,
             asked=asked,
-            outdated=self._outdated_values(asked),
+            outdated=self._outdated_values(answer),
             count_tokens=token_counter(asked.model),
         )
 
-    def _outdated_values(self, asked: QuestionAsked) -> tuple[str, ...]:
+    def _outdated_values(self, answer: Answer) -> tuple[str, ...]:
         """None where the rules fail that look for them, which the attribution of the answer says."""
         try:
             with grading_one_answer():
-                return self._attributor.outdated_values(asked)
+                return self._attributor.outdated_values(answer)
         except GradingError:
             return ()
 

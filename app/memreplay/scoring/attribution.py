@@ -12,19 +12,23 @@ without any memory (the closed_book control), and ``lucky`` where it is not.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from memory_backends.controls import CLOSED_BOOK
+from memory_backends.text import sentences_of
 from memreplay.conversations.models import Frozen, Question
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
-from memreplay.grading.veto import asserted
+from memreplay.grading.read import content_of, folded, same_token, tokens_of
+from memreplay.grading.veto import NAME, asserted
+from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
@@ -82,6 +86,33 @@ def without_verdict(error: GradingError) -> Attribution:
 def verdict_failure(detail: str | None) -> str | None:
     """Return why the rules failed on an answer, by the detail of its attribution; None where they did not."""
     return detail.removeprefix(_NO_VERDICT) if detail is not None and detail.startswith(_NO_VERDICT) else None
+
+
+_CORRECTS: Final = re.compile(
+    r"\b(?:actually|no longer|not any ?more|instead|after all|correction|i was wrong|in fact|now"
+    r"|(?:chang|mov|switch)ed|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+)\b"
+)
+"""Words of a turn that takes back what its speaker said earlier."""
+_SHORT_REPLY: Final = 3
+"""Words. A longer reply is no value."""
+
+
+def _values_of(said: str, question: Question) -> list[str]:
+    """Return what a reply may give as the value: all of the kind of the answer, and a short reply as a whole."""
+    if is_abstention(said):
+        return []
+    asked = tokens_of(question.text)
+    names = {folded(name) for name in NAME.findall(said)} | DAY_NAMES.keys()
+    kinds = {token.kind for _, token in content_of(tokens_of(question.expected))}
+    new = [
+        token
+        for _, token in content_of(tokens_of(said))
+        if token.kind in kinds and not any(same_token(one, token) for one in asked)
+    ]
+    spans = [(token.start, token.end) for token in new if token.kind != "word" or token.text in names]
+    if 0 < len(new) <= _SHORT_REPLY:
+        spans.append((new[0].start, new[-1].end))
+    return [folded(said)[start:end] for start, end in dict.fromkeys(spans)]
 
 
 class Attributor:
@@ -171,12 +202,16 @@ class Attributor:
         """Return whether the same model answers the question without any memory; None where it was not asked."""
         return self._closed_book.get((asked.model, asked.question_id))
 
-    def outdated_values(self, asked: QuestionAsked) -> tuple[str, ...]:
-        """Values that no longer held when a question was asked, by the dataset or by the memory's own account."""
-        question = self._questions.get(asked.question_id)
+    def outdated_values(self, answer: Answer) -> tuple[str, ...]:
+        """Return values that no longer held when a question was asked, by the dataset, by the memory's own account
+        or because the reply gives what its speaker took back.
+        """
+        question = self._questions.get(answer.asked.question_id)
         if question is None:
             return ()
-        return tuple(dict.fromkeys(old for old, _ in self._outdated(question, self._stages(asked).memory)))
+        said = (answer.scored.score.predicted if answer.scored is not None else None) or ""
+        known = chain(self._outdated(question, self._stages(answer.asked).memory), self._taken_back(question, said))
+        return tuple(dict.fromkeys(old for old, _ in known))
 
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:
@@ -267,10 +302,29 @@ class Attributor:
     def _outdated_reply(self, question: Question, stages: Stages, score: Score) -> list[str]:
         """Return a sentence that the reply gives an outdated value; nothing where it gives none."""
         said = score.predicted or ""
-        replies = (
-            pair for pair in self._outdated(question, stages.memory) if self._prefers(pair[0], said, question)
-        )
+        known = chain(self._outdated(question, stages.memory), self._taken_back(question, said))
+        replies = (pair for pair in known if self._prefers(pair[0], said, question))
         return [f"It answered “{old}”, which {since} replaced." for old, since in islice(replies, 1)]
+
+    def _taken_back(self, question: Question, said: str) -> Iterator[tuple[str, str]]:
+        """Values of a reply that who said them took back, in a turn of the evidence or before it, and where."""
+        answerable, values = self.answerable(question), _values_of(said, question)
+        for turn in map(answerable.turns.get, answerable.evidence):
+            if turn is None or not contains(question.expected, turn.text):
+                continue
+            own = [sentence for sentence in sentences_of(turn.text) if contains(question.expected, sentence)]
+            before = [
+                one.text
+                for one in answerable.turns.values()
+                if (one.role, one.speaker) == (turn.role, turn.speaker)
+                and one.number < turn.number
+                and _CORRECTS.search(folded(turn.text))
+            ]
+            for value in values:
+                if any(asserted(value, sentence)[1] in ("denied", "superseded") for sentence in own) or any(
+                    contains(value, text) and answerable.is_about(text) for text in before
+                ):
+                    yield value, f"turn {turn.id}"
 
     @staticmethod
     def _prefers(old: str, said: str, question: Question) -> bool:

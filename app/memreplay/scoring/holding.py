@@ -42,6 +42,8 @@ _UNSPECIFIC = frozenset(
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
+_EXACT = 3
+"""Digits, without zeros at the end."""
 
 
 _LENGTHS = frozenset(["day", "week", "fortnight", "month", "year", "decade"])
@@ -124,12 +126,24 @@ class Answerable:
         if says.answers:
             return self._contain([says.answers], pieces)
         if says.words:
-            return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
+            linked = [piece.text for piece in pieces if self._is_linked(piece)]
+            return _say_all(says.words, linked) or self._quote(turn, says.words, linked)
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             return self._say_when(pieces)
         linked = [piece.text for piece in pieces if turn in piece.turns]
         linked = [text for text in linked if not self._says_otherwise(turn, text)]
         return any(_say_all(about, linked) for about in says.about)
+
+    def _quote(self, turn: str, words: frozenset[str], texts: Sequence[str]) -> bool:
+        """Return whether texts have the sentence of a turn, word for word, that says most of these words."""
+        said = {
+            normalised: sum(contains(word, sentence) for word in words)
+            for sentence in sentences_of(self.turns[turn].text)
+            if len((normalised := _normalised(sentence)).split()) >= _TOO_SHORT
+        }
+        most = max(said.values(), default=0)
+        best = [sentence for sentence, count in said.items() if count == most and 2 * count >= len(words)]
+        return any(sentence in _normalised(text) for sentence in best for text in texts)
 
     @cached_property
     def times(self) -> Sequence[Time]:
@@ -138,7 +152,7 @@ class Answerable:
 
     def other_times(self, pieces: Iterable[Piece]) -> Sequence[Time]:
         """Return what texts say about the question in place of the times that are its answer."""
-        about = [piece.text for piece in pieces if self._is_about(piece.text)] if self.times else []
+        about = [piece.text for piece in pieces if self.is_about(piece.text)] if self.times else []
         said = [time for text in about for time in times_in(text)]
         return [] if any(time.agrees_with(one) for time in said for one in self.times) else said
 
@@ -150,7 +164,7 @@ class Answerable:
             return False
         linked = [piece.text for piece in pieces if self._is_linked(piece)]
         unknown = [line for piece in pieces if not piece.names_sources for line in piece.text.splitlines()]
-        return any(says_all_of(self.times, text) and self._is_about(text) for text in (*linked, *unknown))
+        return any(says_all_of(self.times, text) and self.is_about(text) for text in (*linked, *unknown))
 
     def _says_otherwise(self, turn: str, text: str) -> bool:
         """Return whether a text made from a turn says another time, number or name than what it was made from.
@@ -290,7 +304,7 @@ class Answerable:
             return filter(None, (self._relevant_part(piece, wanted) for piece in pieces))
         # A text of unknown origin counts where it says the answer of what is asked about.
         unlinked = (piece.text for piece in pieces if not piece.names_sources)
-        return (said for text in unlinked for said in text.splitlines() if self._is_about(said))
+        return (said for text in unlinked for said in text.splitlines() if self.is_about(said))
 
     def _relevant_part(self, piece: Piece, wanted: tuple[str, ...]) -> str:
         """Return what can hold the answer of one text; empty where nothing can.
@@ -309,13 +323,13 @@ class Answerable:
             lines = (
                 said
                 for said in piece.text.splitlines()
-                if any(may_say_a_part_of(answer, said) for answer in wanted) and self._is_about(said)
+                if any(may_say_a_part_of(answer, said) for answer in wanted) and self.is_about(said)
             )
             known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
             self._relevant[wanted, piece.text] = known
         return known
 
-    def _is_about(self, said: str) -> bool:
+    def is_about(self, said: str) -> bool:
         """Return whether a text shares a word with the question that tells what it is about.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
@@ -376,7 +390,14 @@ def _denies(answer: str, said: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_short(wanted: tuple[str, ...]) -> bool:
-    return sum(len(content_of(tokens_of(answer))) for answer in wanted) <= _SHORT_ANSWER
+    content = [token for answer in wanted for _, token in content_of(tokens_of(answer))]
+    return len(content) <= _SHORT_ANSWER and not any(map(_is_exact, content))
+
+
+def _is_exact(token: Token) -> bool:
+    """Return whether an amount with its unit has so many digits that it is hardly of anything else: "£4,480"."""
+    digits = re.sub(r"\D", "", token.text).rstrip("0")
+    return token.kind == "number" and bool(token.extra) and len(digits) >= _EXACT
 
 
 @lru_cache(maxsize=1024)

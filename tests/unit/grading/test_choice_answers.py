@@ -85,9 +85,17 @@ CHOSEN = [
     ("I considered 0, 1 and 6.\nMy final answer is 3.", 3),
     ("La opción 1 no encaja.\nRespuesta final: 3", 3),
     ("Reasoning about it, $\\boxed{3}$", 3),
+    ("Choice: 3 ✅", 3),
+    ("👉 3", 3),
+    ("3️⃣", 3),
+    ("I considered 1 but 3 fits better.", 3),
+    ("1? No, 3.", 3),
+    ("Not 1. 3.", 3),
+    ("Creo que 3", 3),
 ]
 
 UNDECIDED = [
+    "3 (counting from 1)",
     "I'd pick 3 or 4.",
     "I'd pick 3 or maybe 4",
     "I'd pick 3. I'd pick 4.",

@@ -10,25 +10,48 @@ from memreplay.scoring.aggregates import headline_of
 from tests.unit.scoring.samples import choice, recall, reply, row
 
 
-@pytest.mark.parametrize("text", ["Ida and Bo", "Ida comes along, with Bo.", "Cy comes along.", "I don't know."])
-def test_a_grade_is_certain_where_a_reply_says_little_beside_question_and_answer(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["Ida and Bo", "Ida and Bo were invited last summer, with the neighbours.", "Cy comes along.", "I don't know."],
+)
+def test_a_grade_is_certain_where_a_reply_says_the_answer_or_another_value(text: str) -> None:
     assert not score_recall(recall(), text).uncertain
 
 
+def test_a_grade_is_uncertain_exactly_where_the_share_of_words_decides() -> None:
+    question = recall(
+        text="Why did Ana sell the van?", expected="it was too expensive to keep on the road", expected_entities=()
+    )
+    scores = [
+        score_recall(question, text)
+        for text in (
+            "Because it had become too expensive for her to drive it on that road.",
+            "Because her sister wanted it.",
+            "Ana sold it since the van was too expensive to keep on the road.",
+            "She never said.",
+        )
+    ]
+    assert [(score.outcome, score.decided_by, score.uncertain) for score in scores] == [
+        ("correct", "overlap", True),
+        ("wrong", "no_match", True),
+        ("correct", "equivalent", False),
+        ("wrong", "abstention", False),
+    ]
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("expected", "text"),
     [
-        "Ida and Bo were invited last summer, while the neighbours travelled this year.",
-        "They had talked about cousins, and Ida was there, whose parents would never have agreed.",
+        ("under the blue pot by the shed", "Under the green pot by the shed."),
+        ("a torch, two blankets and a map", "A torch, three blankets and a map."),
+        ("a marsh walk in May 2024", "A walk in the marsh in May 2023."),
+        ("dinner by the harbour with Odd Berg", "Dinner by the harbour with Odd Borg."),
+        ("brown sugar and flour", "Brown sugar."),
+        ("that asking for help is no weakness", "Asking for help is a weakness."),
     ],
 )
-def test_a_grade_is_uncertain_where_a_reply_says_much_else(text: str) -> None:
-    assert score_recall(recall(), text).uncertain
-
-
-def test_a_reply_without_a_word_of_the_answer_is_certain_not_to_match() -> None:
-    score = score_recall(recall(), "They had talked about the cousins, whose parents would never have agreed.")
-    assert (score.decided_by, score.uncertain) == ("no_match", False)
+def test_words_in_common_do_not_make_another_value_right(expected: str, text: str) -> None:
+    assert score_recall(recall(text="What?", expected=expected, expected_entities=()), text).outcome == "wrong"
 
 
 def test_a_choice_and_an_error_are_never_uncertain() -> None:
@@ -42,13 +65,12 @@ def test_right_answers_are_bounded_by_what_the_uncertain_ones_can_be() -> None:
         for text in (
             "Ida and Bo",
             "Cy",
-            "Ida and Bo were invited last summer, while the neighbours travelled.",
-            "They had talked about cousins, and Ida was there, whose parents would never have agreed.",
+            "Our cousins, whose parents would never have agreed.",
         )
     ]
     uncertain = headline_of(rows).uncertain
-    assert uncertain is not None and (uncertain.answers, uncertain.right) == (2, (1, 3))
-    assert str(uncertain) == "2 uncertain: 1 to 3"
+    assert uncertain is not None and (uncertain.answers, uncertain.right) == (1, (1, 2))
+    assert str(uncertain) == "1 uncertain: 1 to 2"
     assert headline_of(rows[:2]).uncertain is None
 
 

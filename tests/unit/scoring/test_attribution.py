@@ -13,6 +13,7 @@ from tests.stubs.facts_memory import FactsMemory, Fate
 from tests.unit.scoring.planted import (
     COLOUR,
     MODEL,
+    SAID,
     answer_of,
     attributed,
     attribution_of,
@@ -22,6 +23,13 @@ from tests.unit.scoring.planted import (
     real,
 )
 
+LATER = (
+    "The plumber comes on the 12th, a Tuesday.",
+    "Noted.",
+    "I bought 19 tiles.",
+    "Fine.",
+    "The plumber has changed it: he comes on the 26th now.",
+)
 BLUE, GREEN, PURPLE = Reply(text="blue"), Reply(text="green"), Reply(text="purple")
 NOTHING = Reply(text="It was not mentioned.")
 
@@ -168,6 +176,33 @@ async def test_an_answer_that_the_dataset_calls_superseded_is_stale_in_every_mem
     timeline = await played(question(supersedes=("blue",)), real(backend), {backend: BLUE})
     found = attribution_of(timeline, backend)
     assert found.label == "stale" and "“blue”" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "said", "evidence", "reply", "label"),
+    [
+        (COLOUR, "green", SAID, "5", "blue", "stale"),
+        (COLOUR, "green", SAID, "5", "purple", "misread"),
+        ("Which day does the plumber come?", "the 26th", LATER, "5", "On the 12th.", "stale"),
+        ("Which day does the plumber come?", "the 26th", LATER, "5", "On the 19th.", "misread"),
+        (
+            "¿Qué día viene el técnico?",
+            "el 26",
+            ("El técnico ya no viene el 12 sino el 26.",),
+            "1",
+            "El 12",
+            "stale",
+        ),
+        ("Who plays the harp?", "Odd", ("Marit no longer plays the harp, but Odd does.",), "1", "Marit", "stale"),
+        ("Who plays the harp?", "Odd", ("Marit plays the flute, and Odd the harp.",), "1", "Marit", "misread"),
+    ],
+)
+async def test_a_value_that_its_speaker_took_back_is_stale(
+    text: str, expected: str, said: tuple[str, ...], evidence: str, reply: str, label: str
+) -> None:
+    asked = question(text, expected=expected, evidence=(evidence,))
+    timeline = await played(asked, real("full_context"), {"full_context": Reply(text=reply)}, said=said)
+    assert attribution_of(timeline, "full_context").label == label
 
 
 async def test_an_answer_that_the_memory_itself_replaced_is_stale() -> None:
