@@ -16,6 +16,7 @@ from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
@@ -95,8 +96,7 @@ async def test_from_the_results_of_a_conversation_to_those_of_its_run(recorded: 
 
 async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_path: Path) -> None:
     other = record_changed(tmp_path / "other.sqlite3", {("q2", "hybrid"): "correct"}, top_k=20)
-    paths = [*recorded.recordings(), other]
-    async with open_replay(replace(recorded, recordings=lambda: paths), (80, 24)) as pilot:
+    async with open_replay(replace(recorded, recordings=lambda: [other]), (80, 24)) as pilot:
 
         def tabs() -> str:
             headers = pilot.app.screen.query("#header").results(LinesView)
@@ -108,7 +108,9 @@ async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_
         await pilot.press("R")
         await until(pilot, lambda: tabs() == " r conversation  RUN  c ")
         assert len(pilot.app.screen_stack) == below + 1
-        await pilot.press("c", "enter")
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         assert "2 other.sqlite3" in text_of(pilot, "#header")
         await pilot.press("r")

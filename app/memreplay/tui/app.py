@@ -492,8 +492,9 @@ class MemreplayApp(TerminalApp):
         source, path = message.source, message.path
         with self._notifying_errors():
             forked = source is not None and source.recorded_in is not None
-            branches = await asyncio.to_thread(branches_of, source) if source is not None and forked else []
-            others = [each for each in await asyncio.to_thread(self._launch.recordings) if each != path]
+            with opening(self, "the list of branches and recordings"):
+                branches = await asyncio.to_thread(branches_of, source) if source is not None and forked else []
+                others = [each for each in await asyncio.to_thread(self._launch.recordings) if each != path]
             names = [f"a branch, after turn {each.turn}: {each.edit}" for each in branches]
             names += [each.stem for each in others if path is not None]
             if not names:
