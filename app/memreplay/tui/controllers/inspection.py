@@ -229,6 +229,8 @@ class Inspection:
 
     @property
     def _no_answers(self) -> str:
+        if not self._timeline.conversation.questions:
+            return "This conversation has no questions: a asks one by hand; memreplay datasets draft drafts some."
         if self._source.handle is not None:
             return "No question was asked yet: G plays the remaining turns and asks them."
         if self._source.is_unfinished:

@@ -55,7 +55,7 @@ class RegressionScreen(ResultsTab):
         same = paths[0].name == paths[1].name
         names = [str(path) if same else path.name for path in paths]
         if runs[1].branch is not None:
-            names = ["as recorded", f"branch {runs[1].id}"]
+            names = ["as recorded", runs[1].branch.edit]
         self._names = tuple(
             name + ("" if run.status == "finished" else f" ({run.status})")
             for name, run in zip(names, runs, strict=True)
@@ -116,7 +116,8 @@ class RegressionScreen(ResultsTab):
             listing.border_title = Content(_NO_ANSWERS if branch and not rows[0] else one_line(str(error)))
             self.moved()
             return
-        selected = self.document.selected
+        # Labels that become known sort the changes anew: the first stays selected until the user moves.
+        selected = self.document.selected if self.document.cursor else None
         self.document = RegressionDocument(compared.changes)
         if selected is not None:
             known = [_identity(change) for change in self.document.changes]

@@ -234,6 +234,11 @@ class StartScreen(Screen[None]):
     @on(Input.Changed, "#filter")
     def _filtered(self, message: Input.Changed) -> None:
         self._list_datasets(message.value)
+        typed = message.value.strip()
+        nothing = typed and self._highlighted() == ""
+        self.say(
+            f"No conversation here has these words: enter opens the file or folder {typed}." if nothing else ""
+        )
 
     @on(Input.Submitted, "#filter")
     def _filter_entered(self, message: Input.Submitted) -> None:
