@@ -24,10 +24,10 @@ from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.screens.help import HelpScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.results import ResultsScreen, RunScreen
+from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.rewriting import RewritingScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen
+from memreplay.tui.screens.tests import TestsScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
 from memreplay.tui.screens.why import TwoWhysScreen, WhyScreen
 from memreplay.tui.widgets.lines_view import LinesView
@@ -38,15 +38,13 @@ SCREENS: dict[Place, type[Screen[Any]]] = {
     "start": StartScreen,
     "replay": ReplayScreen,
     "results": ResultsScreen,
-    "run": RunScreen,
-    "tests": TestScoresScreen,
+    "tests": TestsScreen,
     "help": HelpScreen,
     "pick": PickScreen,
     "conversations": ConversationScreen,
     "why": WhyScreen,
     "biography": BiographyScreen,
     "browser": BrowserScreen,
-    "compare": CompareScreen,
     "regression": RegressionScreen,
     "two_whys": TwoWhysScreen,
     "duel": DuelScreen,

@@ -15,8 +15,9 @@ from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen, TextScreen, TypingScreen
 from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.start import StartScreen
-from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.screens.tests import TestsScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.views.panels import short_key
 from memreplay.views.panels.conversation import turn_words, turns_words
@@ -141,6 +142,9 @@ async def test_after_the_write_f_tells_the_life_of_the_evidence_and_backspace_re
         await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
         assert replay_of(pilot).cursor == 1
         await pilot.press("escape")
+        results = pilot.app.screen
+        assert isinstance(results, ResultsScreen) and results.document.cursor == 1, "back where the user came from"
+        await pilot.press("escape")
         assert isinstance(pilot.app.screen, ReplayScreen)
 
 
@@ -262,7 +266,7 @@ async def test_an_imported_run_says_what_was_not_recorded(launch: Launch, tmp_pa
         await pilot.press("1")
         assert replay_of(pilot).conversation.has_focus, "there is no panel of a memory to go to"
         await pilot.press("R")
-        assert isinstance(pilot.app.screen, TestScoresScreen)
+        assert isinstance(pilot.app.screen, TestsScreen)
 
 
 async def test_a_key_that_reaches_a_screen_before_it_is_laid_out_does_nothing(recorded: Launch) -> None:

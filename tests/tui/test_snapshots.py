@@ -13,12 +13,22 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from memory_backends.stores.trace import Extraction, SentMessage
 from memreplay.grading import Outcome
+from memreplay.runtime.rewriting import LostFact, WriterAgain
+from memreplay.scoring.holding import Answerable
+from memreplay.scoring.writer import Finding
+from memreplay.settings import read_settings
 from memreplay.tui.app import MemreplayApp
-from memreplay.tui.launch import Launch
+from memreplay.tui.launch import FEW_COLOURS, FEW_LIGHT_COLOURS, Launch
+from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.duel import DuelColumn
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
+from memreplay.tui.screens.results import ResultsScreen
+from memreplay.tui.screens.rewriting import RewritingScreen
+from memreplay.tui.screens.what_if import WhatIfScreen
+from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record, record_changed, record_interrupted
 from tests.tui.conftest import replay_of, until
@@ -127,6 +137,47 @@ async def told(pilot: Pilot[Any]) -> None:
     await until(pilot, lambda: "observed" in pilot.app.screen.query_one("#life", LinesView).text)
 
 
+async def weighed(pilot: Pilot[Any]) -> None:
+    """The budget curve."""
+    await at_turn(6, "r", "u")(pilot)
+    await until(pilot, lambda: "tokens" in pilot.app.screen.query_one("#header", LinesView).text)
+
+
+async def run_listed(pilot: Pilot[Any]) -> None:
+    """The results of a whole run."""
+    await at_turn(6, "R")(pilot)
+    await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+    await until(pilot, lambda: "unparsed" in pilot.app.screen.query_one("#legend", LinesView).text)
+
+
+async def supposed(pilot: Pilot[Any]) -> None:
+    """What if, before anything is asked."""
+    await explained(pilot)
+    await pilot.press("x")
+    await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+    await pilot.press("down", "enter")  # what the recording asks for is allowed
+    await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))
+    await until(pilot, lambda: "unchanged" in pilot.app.screen.query_one("#changes", LinesView).text)
+
+
+async def rewritten(pilot: Pilot[Any]) -> None:
+    """The writer to be asked again about a fact that it did not name."""
+    await explained(pilot)
+    why = pilot.app.screen
+    assert isinstance(why, WhyScreen)
+    timeline = replay_of(pilot).timeline
+    question, known = timeline.conversation.questions[0], timeline.conversation.turns_by_id
+    messages = SentMessage(role="system", text="List the facts."), SentMessage(role="user", text="I am Marta.")
+    fact = LostFact(
+        question.id, "hybrid", question.evidence[0], Finding("kept_nothing", "the writer named no fact", 2),
+        Extraction(model="openai/writer", turns=question.evidence, messages=messages, reply="[]", read="parsed"),
+        Answerable(question, known),
+    )  # fmt: skip
+    writer = WriterAgain(read_settings(extractor="openai/writer"), "live")
+    pilot.app.push_screen(RewritingScreen(timeline, question, why.answer, [fact], writer))
+    await until(pilot, lambda: isinstance(pilot.app.screen, RewritingScreen))
+
+
 SCREENS: dict[str, tuple[Opens, Prepare]] = {
     "start": ("conversation", listed),
     "recordings": ("three recordings", listed),
@@ -140,7 +191,13 @@ SCREENS: dict[str, tuple[Opens, Prepare]] = {
     "biography": ("recording", told),
     "regression": ("two runs", compared),
     "help": ("recording", at_turn(6, "?")),
+    "run": ("recording", run_listed),
+    "budget": ("recording", weighed),
+    "what if": ("recording", supposed),
+    "writer": ("recording", rewritten),
 }
+THEMES = {"light": "textual-light", "16-colours": FEW_COLOURS, "16-colours-light": FEW_LIGHT_COLOURS}
+"""The themes in which each screen is pictured at the middle size, besides the dark one."""
 
 
 @pytest.mark.parametrize("name", SCREENS)
@@ -156,3 +213,8 @@ async def test_screen(
             await pilot.resize_terminal(width, height)
             await until(pilot, lambda: app.screen._compositor.size == (width, height))  # noqa: B023 - awaited at once
             assert await pictured(pilot) == snapshot(name=f"{width}x{height}", extension_class=SVGImageExtension)
+        await pilot.resize_terminal(*SIZES[1])
+        await until(pilot, lambda: app.screen._compositor.size == SIZES[1])
+        for in_words, theme in THEMES.items():
+            app.theme = theme
+            assert await pictured(pilot) == snapshot(name=in_words, extension_class=SVGImageExtension)

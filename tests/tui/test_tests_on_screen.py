@@ -19,7 +19,7 @@ from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.tests import CompareScreen, TestScoresScreen, TestWhyScreen
+from memreplay.tui.screens.tests import TestsScreen, TestWhyScreen
 from memreplay.tui.sources import recorded, recorded_conversations
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.panels.tests import TestsDocument, scores_view
@@ -140,7 +140,7 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
         await pilot.pause()
         assert isinstance(pilot.app.screen, ReplayScreen), "no test is over yet"
         await pilot.press("G")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))
         assert "1/2" in pilot.app.screen.query_one("#scores", LinesView).text
         listed = pilot.app.screen.query_one("#questions", LinesView).text
         assert "Colours - 0" in listed and "✓ 1 of 1" in listed and "expected Coral" in listed
@@ -153,9 +153,9 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
         assert "Colours - 0" in why.text and "✓ 1 of 1" in why.text
         await pilot.press("escape")
         for key, turn in (("enter", 1), ("b", 0)):
-            if not isinstance(pilot.app.screen, TestScoresScreen):
+            if not isinstance(pilot.app.screen, TestsScreen):
                 await pilot.press("r")
-                await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
+                await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))
             await pilot.press("j", key)
             await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
             ends = [event for event in screen.timeline.tests if event.test_id == "Colours - 1"]
@@ -179,11 +179,11 @@ async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Lau
             pilot, lambda: isinstance(pilot.app.screen, ConversationScreen) and pilot.app.screen is not first
         )
         await pilot.press("down", "enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, CompareScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))
         tests = pilot.app.screen.query_one("#questions", LinesView)
         assert "2 tests in both · points differ on 1" in str(tests.border_title)
         assert "✓ 1 of 1  full_context" in tests.text and "✗ 0 of 1  closed_book" in tests.text
-        await pilot.press("2")
+        await pilot.press("]")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
         await until(pilot, lambda: "Colours - 0: 0 of 1" in text_of(pilot, "conversation"))
 
@@ -202,7 +202,7 @@ async def test_an_imported_run_shows_no_memory_and_marks_scores_that_differ(laun
         await pilot.pause()
         assert "1 ≠0 Colours - 0" in text_of(pilot, "answers")
         await pilot.press("r")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TestScoresScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))
         assert (
             "1 scored differently here · 1 not scored again"
             in pilot.app.screen.query_one("#scores", LinesView).text

@@ -152,7 +152,7 @@ async def test_bars_show_from_when_to_when_an_answer_was_known(launch: Launch, t
     async with open_replay(replace(launch, recording=trunk)) as pilot:
         await pilot.press("l")
         await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
-        await pilot.press("down", "down", "down", "enter")
+        await pilot.press("down", "down", "enter")
         replay = replay_of(pilot)
         await until(pilot, lambda: bool(replay.strip._lives))
         assert (replay.strip._lives["hybrid"].learnt, replay.strip._lives["hybrid"].forgotten) == (6, None)

@@ -16,24 +16,27 @@ from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.results import RunScreen
+from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.panels.answers import AnswersTable
 from memreplay.views.panels.results import Matrix, tally, title_of
 from tests.tui.answers import answers
-from tests.tui.builder import conversation, events, record
+from tests.tui.builder import conversation, events, record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import questions_title, text_of, typed
 
 
-async def listed(pilot: Pilot[None]) -> RunScreen:
+async def listed(pilot: Pilot[None]) -> ResultsScreen:
     """The list with all that there is to know of it."""
-    await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+    await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
     await until(pilot, lambda: "guessed" in text_of(pilot, "#legend"))
     screen = pilot.app.screen
-    assert isinstance(screen, RunScreen)
+    assert isinstance(screen, ResultsScreen)
     return screen
 
 
@@ -81,9 +84,40 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
 async def test_from_the_results_of_a_conversation_to_those_of_its_run(recorded: Launch) -> None:
     async with open_replay(recorded, (80, 24)) as pilot:
         await pilot.press("r", "R")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
         await until(pilot, lambda: "1. early" in text_of(pilot, "#details"))
         assert "3 questions of one conversation" in text_of(pilot, "#header")
+        await pilot.press("t")
+        await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+        assert " RUN " in text_of(pilot, "#header"), "back to the tab that led to the evidence"
+
+
+async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_path: Path) -> None:
+    other = record_changed(tmp_path / "other.sqlite3", {("q2", "hybrid"): "correct"}, top_k=20)
+    async with open_replay(replace(recorded, recordings=lambda: [other]), (80, 24)) as pilot:
+
+        def tabs() -> str:
+            headers = pilot.app.screen.query("#header").results(LinesView)
+            return next((header.text.partition("compared ")[0] for header in headers), "")
+
+        replay, below = pilot.app.screen, len(pilot.app.screen_stack)
+        await pilot.press("r")
+        assert tabs() == " CONVERSATION  R run  c "
+        await pilot.press("R")
+        await until(pilot, lambda: tabs() == " r conversation  RUN  c ")
+        assert len(pilot.app.screen_stack) == below + 1
+        await pilot.press("c")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        assert "2 other.sqlite3" in text_of(pilot, "#header")
+        await pilot.press("r")
+        await until(pilot, lambda: tabs() == " CONVERSATION  R run  c ")
+        assert len(pilot.app.screen_stack) == below + 1
+        await pilot.press("r")
+        assert pilot.app.screen is replay
 
 
 async def test_n_walks_the_wrong_answers_of_one_filter_across_conversations_without_losing_the_place(

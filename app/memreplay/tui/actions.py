@@ -12,8 +12,8 @@ from textual.binding import Binding, BindingType
 from memreplay.views.text import shown_key
 
 Place = Literal[
-    "start", "replay", "panel", "results", "run", "tests", "why", "what_if", "writer", "biography", "browser",
-    "compare", "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
+    "start", "replay", "panel", "results", "tests", "why", "what_if", "writer", "biography", "browser",
+    "regression", "two_whys", "duel", "ask", "beside", "help", "pick", "prompt", "review",
     "conversations", "budget",
 ]  # fmt: skip
 
@@ -21,7 +21,6 @@ PLACES: Final[dict[Place, str]] = {
     "replay": "Replay",
     "panel": "In a panel",
     "results": "Results",
-    "run": "Results of a whole run",
     "tests": "Results of tests",
     "why": "Why this answer",
     "what_if": "What if",
@@ -34,7 +33,6 @@ PLACES: Final[dict[Place, str]] = {
     "budget": "Budget curve",
     "ask": "Asking",
     "beside": "Before and after",
-    "compare": "Tests of two recordings",
     "start": "Start",
     "review": "Drafted questions",
     "pick": "Choosing",
@@ -107,9 +105,7 @@ _OTHER_WORDS: Final = {
     "replay.browser": "memory browser, stored",
     "replay.help": "help, legend",
     "results.breakdown": "category, location",
-    "run.breakdown": "category, location",
     "results.words": "find, search",
-    "run.words": "find, search",
 }
 """Words that people look an action up by in the palette, where its description lacks them."""
 
@@ -146,28 +142,12 @@ def _moves(what: str) -> tuple[Row, ...]:
     )
 
 
-def _matrix() -> tuple[Row, ...]:
-    """Return what the results of a conversation and of a whole run have in common."""
+def _tabs() -> tuple[Row, ...]:
+    """Return the keys that switch between the tabs of the results; a tab's own key goes back."""
     return (
-        *_moves("question"),
-        ("next_answer", "right l", "", "Select the answer of the next architecture."),
-        ("previous_answer", "left h", "", "Select the answer of the previous architecture."),
-        ("why", "enter y", "why", "Explain the selected answer; escape returns here."),
-        (
-            "write",
-            "w",
-            "",
-            "Go to the write of the selected answer's evidence, or to where it should have happened.",
-        ),
-        ("next_wrong", "n", "wrong", "Select the next wrong answer under this filter."),
-        ("previous_wrong", "N", "", "Select the previous wrong answer under this filter."),
-        ("filter", "f", "filter", "Show only questions with one failure, or those memories disagree on."),
-        ("words", "/", "find", "Show only questions with some words; rag:cut finds what rag cut."),
-        ("sort", "s", "sort", "Sort by any column; the same column again reverses the order."),
-        ("reverse", "S", "", "Reverse the order."),
-        ("breakdown", "b", "types", "Break the scores down by type, category, location or salience."),
-        ("jump", "t", "", "Open the replay at the evidence of the selected question."),
-        ("budget", "u", "budget", "Show how much reaches the prompt at which budget, for every memory."),
+        ("conversation", "r", "", "Show the results of the selected question's conversation."),
+        ("run", "R", "", "Show the results of the whole run, in all conversations."),
+        ("against", "c", "", "Compare with a branch of this run, or with another recording."),
     )
 
 
@@ -232,22 +212,35 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     *_at(
         "results",
-        *_matrix(),
-        ("run", "R", "run", "Show every question of the whole run, in all conversations."),
-        ("leave", "escape r", "back", "Return to the replay."),
-        *_common(),
-    ),
-    *_at(
-        "run",
-        *_matrix(),
-        ("leave", "escape R", "back", "Go back."),
+        *_moves("question"),
+        ("next_answer", "right l", "", "Select the answer of the next architecture."),
+        ("previous_answer", "left h", "", "Select the answer of the previous architecture."),
+        ("why", "enter y", "why", "Explain the selected answer; escape returns here."),
+        (
+            "write",
+            "w",
+            "",
+            "Go to the write of the selected answer's evidence, or to where it should have happened.",
+        ),
+        ("next_wrong", "n", "wrong", "Select the next wrong answer under this filter."),
+        ("previous_wrong", "N", "", "Select the previous wrong answer under this filter."),
+        ("filter", "f", "filter", "Show only questions with one failure, or those memories disagree on."),
+        ("words", "/", "find", "Show only questions with some words; rag:cut finds what rag cut."),
+        ("sort", "s", "sort", "Sort by any column; the same column again reverses the order."),
+        ("reverse", "S", "", "Reverse the order."),
+        ("breakdown", "b", "types", "Break the scores down by type, category, location or salience."),
+        ("jump", "t", "", "Open the replay at the evidence of the selected question."),
+        ("budget", "u", "budget", "Show how much reaches the prompt at which budget, for every memory."),
+        *_tabs(),
+        ("leave", "escape", "back", "Go back."),
         *_common(),
     ),
     *_at(
         "tests",
         *_moves("test"),
         ("why", "y", "why", "Show the selected test in full, and how it was graded."),
-        ("to_score", "enter t", "score", "Open the replay where the test was scored."),
+        ("to_score", "enter t [", "score", "Open the replay where the test was scored."),
+        ("to_second", "]", "open 2", "Open the second recording, of two, where the test was scored."),
         ("to_beginning", "b", "beginning", "Open the replay where the test begins."),
         ("leave", "escape r", "replay", "Return to the replay."),
         *_common(export="svg", quit="quit"),
@@ -346,6 +339,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("why", "enter y", "why", "Explain both answers of a change, side by side."),
         ("open_left", "o [", "open 1", "Open the first recording at the evidence."),
         ("open_right", "O ]", "open 2", "Open the second recording at the evidence."),
+        *_tabs(),
         ("leave", "escape", "back", "Go back."),
         *_common(quit="quit"),
     ),
@@ -382,15 +376,6 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("as_recorded", "0", "", "Return to the hits and the budget of the run."),
         ("leave", "escape u backspace", "back", "Go back."),
         *_common(),
-    ),
-    *_at(
-        "compare",
-        ("next", "down j", "", "Select the next test."),
-        ("previous", "up k", "", "Select the previous test."),
-        ("open_left", "1", "open the first", "Open the first recording at this test."),
-        ("open_right", "2", "open the second", "Open the second recording at this test."),
-        ("leave", "escape", "back", "Go back."),
-        *_common(quit="quit"),
     ),
     *_at(
         "start",

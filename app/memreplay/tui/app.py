@@ -19,18 +19,19 @@ from memreplay.errors import MemreplayError, UsageError
 from memreplay.numbers import whole_share
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import (
+    AgainstWanted,
     BranchWanted,
     ComparisonWanted,
     ContinueWanted,
     ForkWanted,
     MarkWanted,
-    RunWanted,
+    ResultsWanted,
     ShrinkWanted,
     VisitWanted,
     WhatIfWanted,
     WriterWanted,
 )
-from memreplay.tui.screens.dialogs import ConversationScreen, OpeningScreen, PickScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, OpeningScreen, PickScreen, opening
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.terminal import TerminalApp, loaded
 from memreplay.tui.tour import Tour
@@ -152,25 +153,10 @@ class MemreplayApp(TerminalApp):
         title = f"conversations in {message.dataset}"
         self._open_datasets(title, [message.dataset], message.backends, message.model)
 
-    @contextmanager
-    def _opening(self, name: str) -> Iterator[None]:
-        """Show what is being opened, so that keys typed meanwhile act on nothing else."""
-
-        def give_up() -> None:
-            self.workers.cancel_group(self, "opening")
-
-        screen = OpeningScreen(name, give_up)
-        self.push_screen(screen)
-        try:
-            yield
-        finally:
-            if screen in self.screen_stack and self.screen is screen:
-                self.pop_screen()
-
     @work(group="opening", exclusive=True)
     async def _open_recording(self, path: Path) -> None:
         with self._reporting_errors():
-            with self._opening(path.name):
+            with opening(self, path.name):
                 await loaded(*_SCREENS)
                 from memreplay.tui.sources import recorded, recorded_conversations
 
@@ -180,10 +166,10 @@ class MemreplayApp(TerminalApp):
             if chosen is None:
                 return
             if chosen < len(results):
-                self.post_message(RunWanted(path))
+                self.post_message(ResultsWanted(path))
             else:
                 id_ = found[chosen - len(results)].id
-                with self._opening(id_):
+                with opening(self, id_):
                     source = await asyncio.to_thread(recorded, path, id_)
                 self._open_replay(source)
 
@@ -191,7 +177,7 @@ class MemreplayApp(TerminalApp):
     async def _open_compared(self, left: Path, right: Path) -> None:
         await loaded(*_SCREENS)
         from memreplay.tui.screens.regression import RegressionScreen
-        from memreplay.tui.screens.tests import CompareScreen, Opened
+        from memreplay.tui.screens.tests import Opened, TestsScreen
         from memreplay.tui.sources import recorded_run
 
         with self._reporting_errors():
@@ -206,7 +192,7 @@ class MemreplayApp(TerminalApp):
                     return
                 id_ = source.timeline.conversation.id
                 opened.append(Opened(path.name if left != right else id_.partition("@")[2] or id_, source))
-            self.push_screen(CompareScreen(*opened))
+            self.push_screen(TestsScreen(*opened))
 
     async def _choose_recorded(self, path: Path, title: str) -> ReplaySource | None:
         from memreplay.tui.sources import recorded, recorded_conversations
@@ -227,9 +213,23 @@ class MemreplayApp(TerminalApp):
 
     @on(VisitWanted)
     def _visit_wanted(self, message: VisitWanted) -> None:
+        """Go on in the open replay of the conversation, if going back can open again what is closed for it."""
+        reopen = message.reopen
+        below = next((each for each in self._open_replays() if each.timeline is message.source.timeline), None)
+        if below is not None and reopen is not None:
+            while self.screen is not below:
+                self.pop_screen()
+            below.call_after_refresh(below.go, message.destination, reopen)
+            return
         screen = self._replay(message.source)
         self.push_screen(screen)
-        screen.call_after_refresh(screen.go, message.destination)
+
+        def back() -> None:
+            screen.dismiss()
+            if reopen is not None:
+                self.call_later(reopen)
+
+        screen.call_after_refresh(screen.go, message.destination, back)
 
     @on(WhatIfWanted)
     @work(group="opening", exclusive=True)
@@ -462,14 +462,51 @@ class MemreplayApp(TerminalApp):
             self.pop_screen()
             self._open_replay(live, play_to=source.timeline.played)
 
-    @on(RunWanted)
+    @on(ResultsWanted)
     @work(group="opening", exclusive=True)
-    async def _run_wanted(self, message: RunWanted) -> None:
-        with self._opening(message.path.name):
-            await loaded(*_SCREENS, "memreplay.tui.screens.results")
-        from memreplay.tui.screens.results import RunScreen
+    async def _results_wanted(self, message: ResultsWanted) -> None:
+        """Open the results of a run or of a conversation, in the place of another tab of the results."""
+        path, id_ = message.path, message.conversation
+        source: ReplaySource | None = None
+        with self._notifying_errors():
+            with opening(self, id_ or path.name):
+                await loaded(*_SCREENS)
+                from memreplay.tui.screens.results import OfConversation, OfRun, ResultsScreen, ResultsTab
+                from memreplay.tui.sources import recorded
 
-        self.push_screen(RunScreen(message.path, self._choice_for(message.path, None)))
+                if id_ is not None:
+                    open_ones = (each.source for each in self._open_replays() if each.source.path == path)
+                    same = (each for each in open_ones if each.timeline.conversation.id == id_)
+                    source = next(same, None) or await asyncio.to_thread(recorded, path, id_)
+            while isinstance(self.screen, ResultsTab):
+                await self.pop_screen()
+            listed = OfRun(path) if source is None else OfConversation(source)
+            self.push_screen(ResultsScreen(listed, self._choice_for(path, id_)))
+
+    @on(AgainstWanted)
+    @work(group="opening", exclusive=True)
+    async def _against_wanted(self, message: AgainstWanted) -> None:
+        """Let the user choose what a run is compared with."""
+        from memreplay.tui.controllers.forking import branches_of
+
+        source, path = message.source, message.path
+        with self._notifying_errors():
+            forked = source is not None and source.recorded_in is not None
+            with opening(self, "the list of branches and recordings"):
+                branches = await asyncio.to_thread(branches_of, source) if source is not None and forked else []
+                others = [each for each in await asyncio.to_thread(self._launch.recordings) if each != path]
+            names = [f"a branch, after turn {each.turn}: {each.edit}" for each in branches]
+            names += [each.stem for each in others if path is not None]
+            if not names:
+                self.notify("There is nothing to compare with: F in the replay makes a branch.", markup=False)
+                return
+            chosen = await self.push_screen_wait(PickScreen("compare with", names))
+            if chosen is None:
+                return
+            if source is not None and chosen < len(branches):
+                self.post_message(BranchWanted(source, branches[chosen].run_id))
+            elif path is not None:
+                self.post_message(ComparisonWanted(path, others[chosen - len(branches)]))
 
     @work(group="opening", exclusive=True)
     async def _open_datasets(self, title: str, specs: Sequence[str], backends: Sequence[str], model: str) -> None:

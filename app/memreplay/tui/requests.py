@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -59,11 +60,6 @@ class FromWhy:
 
 
 @dataclass(frozen=True)
-class WholeRun:
-    """The results of all conversations of the run."""
-
-
-@dataclass(frozen=True)
 class OtherAnswer:
     """The next wrong answer of the same list (``step`` 1), or the previous one (-1). ``answer`` is where we are."""
 
@@ -80,7 +76,7 @@ class WriterCalled:
     note: str = ""
 
 
-Destination = WriterCalled | OtherAnswer | WholeRun | Decision | Evidence | Hearing | Position | FromWhy
+Destination = WriterCalled | OtherAnswer | Decision | Evidence | Hearing | Position | FromWhy
 
 
 @dataclass
@@ -92,10 +88,19 @@ class ComparisonWanted(Message):
 
 
 @dataclass
-class RunWanted(Message):
-    """Open the results of a recording's newest run."""
+class ResultsWanted(Message):
+    """Open the results of a recording's newest run, or of one of its conversations."""
 
     path: Path
+    conversation: str | None = None
+
+
+@dataclass
+class AgainstWanted(Message):
+    """Choose a branch or another recording to compare a run with. ``source`` is a conversation of the run."""
+
+    path: Path | None
+    source: ReplaySource | None
 
 
 @dataclass
@@ -165,7 +170,8 @@ class MarkWanted(Message):
 
 @dataclass
 class VisitWanted(Message):
-    """Open a recorded conversation at a place."""
+    """Open a recorded conversation at a place. Going back also calls ``reopen``: it opens again what led there."""
 
     source: ReplaySource
     destination: Destination
+    reopen: Callable[[], None] | None = None

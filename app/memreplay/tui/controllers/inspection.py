@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from memreplay.conversations.models import Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
@@ -18,15 +18,14 @@ from memreplay.tui.requests import (
     Hearing,
     OtherAnswer,
     Position,
-    RunWanted,
-    WholeRun,
+    ResultsWanted,
     WriterCalled,
 )
 from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.browser import BrowserScreen
 from memreplay.tui.screens.dialogs import BesideScreen, PickScreen
-from memreplay.tui.screens.results import ResultsScreen
-from memreplay.tui.screens.tests import TestScoresScreen
+from memreplay.tui.screens.results import OfConversation, ResultsScreen
+from memreplay.tui.screens.tests import Opened, TestsScreen
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.widgets.architectures import Architectures
@@ -131,8 +130,8 @@ class Inspection:
 
         self._host.open_screen(PickScreen("go to where memory received", names), chosen)
 
-    def go(self, destination: Destination | None) -> None:
-        """Go where another screen sends the user."""
+    def go(self, destination: Destination | None, reopen: Callable[[], None] | None = None) -> None:
+        """Go where another screen sends the user. Going back from there calls ``reopen``."""
         match destination:
             case None:
                 pass
@@ -151,10 +150,10 @@ class Inspection:
                 self._architectures.select(backend, CallSubject(backend, turn, 1))
             case Decision(subject, note):
                 self._to_decision(subject, note)
-            case WholeRun():
-                self.show_run()
             case OtherAnswer(step, answer):
                 self.explain(self._other_answer(answer, step))
+        if reopen is not None:
+            self._navigation.on_return(reopen)
 
     def _observed_at(self, turn_id: str) -> int:
         """Return the position at which memories ingest a turn: the end of its exchange."""
@@ -216,25 +215,22 @@ class Inspection:
         """Open the results so far: of the questions, or of the tests."""
         if shows_tests(self._timeline):
             if any(isinstance(event, TestScored) for event in self._timeline.tests):
-                self._host.open_screen(
-                    TestScoresScreen(self._timeline, memory_recorded=self._source.shows_memory), self.go
-                )
+                self._host.open_screen(TestsScreen(Opened(self._timeline.conversation.id, self._source)))
             else:
                 live = self._source.handle is not None
                 self._host.report("No test is over yet: G plays all of them." if live else "No test was scored.")
             return
-        table = AnswersTable.until(self._timeline, self._timeline.last_turn, self._source.settings.get("top_k"))
-        if not len(table):
+        answers = OfConversation(self._source)
+        if not len(answers.table):
             self._host.report(self._no_answers)
             return
         self._host.minimize()
-        choice, annotations = self._source.results, self._source.load_annotations
-        self._host.open_screen(
-            ResultsScreen(self._timeline, table, choice, annotations, self._source.settings), self.go
-        )
+        self._host.open_screen(ResultsScreen(answers, self._source.results))
 
     @property
     def _no_answers(self) -> str:
+        if not self._timeline.conversation.questions:
+            return "This conversation has no questions: a asks one by hand; memreplay datasets draft drafts some."
         if self._source.handle is not None:
             return "No question was asked yet: G plays the remaining turns and asks them."
         if self._source.is_unfinished:
@@ -249,7 +245,7 @@ class Inspection:
             self._host.report("A live run is one conversation: r lists all its questions.")
         else:
             self._host.minimize()
-            self._host.post_message(RunWanted(self._source.path))
+            self._host.post_message(ResultsWanted(self._source.path))
 
     def next_page(self) -> None:
         """Show the next page of panels."""

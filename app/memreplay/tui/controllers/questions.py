@@ -230,17 +230,21 @@ class Lifetimes:
             self._host.report("This conversation has no questions.")
             return
 
+        removing = ["remove the bars"] if self._strip.lives else []
+
         def chosen(place: int | None) -> None:
-            if place == 0:
+            if place is None:
+                return
+            if place < len(removing):
                 self._strip.show_lifetimes({})
                 self._place.lives = {}
                 self._host.paint_progress()
-            elif place is not None:
-                self._host.run_worker(self._find(questions[place - 1]), group="lifetimes", exclusive=True)
+            else:
+                found = self._find(questions[place - len(removing)])
+                self._host.run_worker(found, group="lifetimes", exclusive=True)
 
         listed = [one_line(f"{question.text} ({question.kind})") for question in questions]
-        names = ["remove the bars" if self._strip.lives else "none", *listed]
-        self._host.open_screen(PickScreen("from when to when is this known?", names), chosen)
+        self._host.open_screen(PickScreen("from when to when is this known?", [*removing, *listed]), chosen)
 
     async def _find(self, question: Question) -> None:
         from memreplay.runtime.bisecting import lifetimes, memories_in

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, on, work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
@@ -168,6 +169,25 @@ class OpeningScreen(Screen[None]):
         event.prevent_default()
         if event.key == "escape":
             self._give_up()
+
+
+@contextmanager
+def opening(opener: App[Any] | Screen[Any], name: str) -> Iterator[None]:
+    """Show what is being opened, so that keys typed meanwhile act on nothing else.
+
+    Escape ends the opener's workers of the group ``opening``.
+    """
+
+    def give_up() -> None:
+        opener.app.workers.cancel_group(opener, "opening")
+
+    screen = OpeningScreen(name, give_up)
+    opener.app.push_screen(screen)
+    try:
+        yield
+    finally:
+        if screen in opener.app.screen_stack and opener.app.screen is screen:
+            opener.app.pop_screen()
 
 
 class PickScreen(Dialog[int | None]):

@@ -46,7 +46,7 @@ _IN_LEGEND: Final = (
     EVIDENCE_LEGEND,
     SIGNIFICANCE_LEGEND,
 )
-_ABOUT_ANSWERS: frozenset[Place] = frozenset(["results", "run", "why", "duel", "regression", "two_whys"])
+_ABOUT_ANSWERS: frozenset[Place] = frozenset(["results", "why", "duel", "regression", "two_whys"])
 _WITH_PANELS: frozenset[Place] = frozenset(["replay", "why", "duel", "two_whys"])
 
 

@@ -19,8 +19,8 @@ from memreplay.scoring.run_comparison import Change, compare_runs, differing_set
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Evidence, VisitWanted
-from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
-from memreplay.tui.screens.results import Details
+from memreplay.tui.screens import KeyBar, Listing, Scores
+from memreplay.tui.screens.results import Details, ResultsTab
 from memreplay.tui.screens.why import Side, TwoWhysScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
 from memreplay.tui.widgets.lines_view import Bar
@@ -33,10 +33,10 @@ _SHORT = 30
 _NO_ANSWERS = "the run that this departs from has no answers yet: play it to its end, and F lists this branch again"
 
 
-class RegressionScreen(ListingScreen[None]):
+class RegressionScreen(ResultsTab):
     """Compares the newest runs of two recordings, or a branch with its trunk, each memory with its own counterpart.
 
-    ``trunk`` is the conversation that a branch departs from, if it is open.
+    ``trunk`` is the conversation that a branch departs from, if it is open. The other tabs list the first run.
     """
 
     PLACE: ClassVar[Place] = "regression"
@@ -55,18 +55,32 @@ class RegressionScreen(ListingScreen[None]):
         same = paths[0].name == paths[1].name
         names = [str(path) if same else path.name for path in paths]
         if runs[1].branch is not None:
-            names = ["as recorded", f"branch {runs[1].id}"]
+            names = ["as recorded", runs[1].branch.edit]
         self._names = tuple(
             name + ("" if run.status == "finished" else f" ({run.status})")
             for name, run in zip(names, runs, strict=True)
         )
         self._labels = [run.labels or {} for run in runs]
-        self._opened: dict[tuple[int, str], ReplaySource] = {}
+        self._recording = paths[0]
         if trunk is not None:
-            self._opened[0, trunk.timeline.conversation.id] = trunk
+            self.sources[trunk.timeline.conversation.id, 0] = trunk
+            self._recording = trunk.path or paths[0]
         self._differ: dict[str, int | None] | None = None
         self.document = RegressionDocument(())
         self._score_lines: Sequence[Line] = ()
+
+    tab = "against"
+
+    @property
+    def recording(self) -> Path | None:
+        return self._recording
+
+    @property
+    def conversation(self) -> str | None:
+        return None if self.document.selected is None else self.document.selected.conversation
+
+    def open_source(self, conversation: str, side: int) -> ReplaySource:
+        return recorded(self._paths[side], conversation, self._runs[side].id)
 
     @property
     def picture_name(self) -> str:
@@ -102,7 +116,8 @@ class RegressionScreen(ListingScreen[None]):
             listing.border_title = Content(_NO_ANSWERS if branch and not rows[0] else one_line(str(error)))
             self.moved()
             return
-        selected = self.document.selected
+        # Labels that become known sort the changes anew: the first stays selected until the user moves.
+        selected = self.document.selected if self.document.cursor else None
         self.document = RegressionDocument(compared.changes)
         if selected is not None:
             known = [_identity(change) for change in self.document.changes]
@@ -137,7 +152,7 @@ class RegressionScreen(ListingScreen[None]):
     @work(group="divergence", exclusive=True)
     async def _diverge(self, branch: Branch) -> None:
         """Find the turn from which on the memories differ from those of the trunk."""
-        trunk, other = [await self._source(side, branch.conversation) for side in (0, 1)]
+        trunk, other = [await self.source(branch.conversation, side) for side in (0, 1)]
         if trunk is None or other is None:
             self._differ = {}
             self._compare()
@@ -169,7 +184,7 @@ class RegressionScreen(ListingScreen[None]):
         self.query_one(Details).show([] if change is None else change_details(change, self._of_change(change)))
         place = f"  {self.document.cursor + 1:,}/{len(self.document):,}" if change is not None else ""
         self.query_one("#header", Bar).say(
-            Span(" COMPARED ", "recorded"),
+            *self.tabs,
             Span(f"  1 {one_line(self._names[0])}", "strong"),
             Span("  →", "dim"),
             Span(f"  2 {one_line(self._names[1])}", "strong"),
@@ -202,7 +217,7 @@ class RegressionScreen(ListingScreen[None]):
             step = await self.app.push_screen_wait(TwoWhysScreen(sides[0], sides[1]))
 
     async def _side(self, side: int, change: Change, of: tuple[str, str]) -> Side | None:
-        source = await self._source(side, change.conversation)
+        source = await self.source(change.conversation, side)
         if source is None:
             return None
         answer = next((one for one in source.timeline.answers() if _is_of(one, change, of)), None)
@@ -210,23 +225,6 @@ class RegressionScreen(ListingScreen[None]):
             self.notify("This recording has changed since: compare again.", markup=False)
             return None
         return Side(self._names[side], source.timeline, answer)
-
-    async def _source(self, side: int, conversation: str) -> ReplaySource | None:
-        """Return a conversation of one of the runs; None if it cannot be read, after a notification."""
-        place = side, conversation
-        if place not in self._opened:
-            listing = self.query_one(Listing)
-            listing.border_subtitle = Content(f"opening {one_line(conversation)} of {side + 1} …")
-            try:
-                self._opened[place] = await self.in_thread(
-                    recorded, self._paths[side], conversation, self._runs[side].id
-                )
-            except MemreplayError as error:
-                self.notify(str(error), severity="error", markup=False)
-                return None
-            finally:
-                listing.border_subtitle = Content("")
-        return self._opened[place]
 
     def action_open_left(self) -> None:
         self._visit(0)
@@ -239,7 +237,7 @@ class RegressionScreen(ListingScreen[None]):
         change = self.document.selected
         if change is None:
             return
-        source = await self._source(side, change.conversation)
+        source = await self.source(change.conversation, side)
         question = source.timeline.question(change.question_id) if source is not None else None
         if source is not None and question is not None:
             self.post_message(VisitWanted(source, Evidence(question)))

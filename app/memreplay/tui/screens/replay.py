@@ -144,9 +144,9 @@ class ReplayScreen(PlaceScreen[None]):
     def move_to(self, position: int) -> None:
         self.navigation.move_to(position)
 
-    def go(self, destination: Destination | None) -> None:
-        """Go where another screen sends the user."""
-        self.inspection.go(destination)
+    def go(self, destination: Destination | None, reopen: Callable[[], None] | None = None) -> None:
+        """Go where another screen sends the user. Going back from there calls ``reopen``."""
+        self.inspection.go(destination, reopen)
 
     def cursor_moved(self) -> None:
         self.source.place.turn = self.cursor

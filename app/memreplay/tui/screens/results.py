@@ -1,37 +1,47 @@
-"""The results matrix: scores above, a row per question, and the selected question in full below."""
+"""The results: scores above, a row per question, and the selected question in full below.
+
+One screen lists a conversation or a whole run; what changed between two runs is the third of its tabs.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, Protocol
 
 from textual import events, work
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.screen import ScreenResultType
 
 from memreplay.debugger.budget import BudgetCurves, budget_curves
 from memreplay.errors import MemreplayError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
-from memreplay.timeline.annotations import Annotations
-from memreplay.timeline.timeline import Answer, AskKey, Timeline
+from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.requests import Destination, Evidence, OtherAnswer, VisitWanted, WholeRun
+from memreplay.tui.requests import (
+    AgainstWanted,
+    Destination,
+    Evidence,
+    FromWhy,
+    OtherAnswer,
+    ResultsWanted,
+    VisitWanted,
+)
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen, Scores
 from memreplay.tui.screens.budget import BudgetScreen
-from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen, opening
 from memreplay.tui.screens.why import WhyScreen
-from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, recorded_run
+from memreplay.tui.sources import ReplaySource, labels_in, recorded, recorded_run
+from memreplay.tui.terminal import keys_of
 from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.panels.answers import (
     AnswersTable,
     Labels,
-    ListedQuestion,
     key_of,
     letters_legend,
     reader_label,
@@ -50,38 +60,236 @@ from memreplay.views.panels.results import (
     scores_lines,
     title_of,
 )
-from memreplay.views.text import Span, one_line
+from memreplay.views.text import Span, one_line, shown_key
 
 _ROOMY = 30
 """Rows of a screen from which on panels have borders and replies two rows."""
 
 _MOST_OF_SCORES = 11
+_NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
+_ANOTHER_RUN = "This file has a newer run now: reopen the list."
+
+
+class Listed(Protocol):
+    """What the results list. What is not at hand is read in a thread.
+
+    ``tab`` is the action that switches to it, ``name`` says whose results these are, ``source`` is the conversation
+    if it is open: its answers are at hand.
+    """
+
+    @property
+    def tab(self) -> str: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def picture_name(self) -> str: ...
+
+    @property
+    def path(self) -> Path | None: ...
+
+    @property
+    def source(self) -> ReplaySource | None: ...
+
+    def read(self) -> tuple[AnswersTable, str]:
+        """Return the answers, and how much there is of them in words."""
+
+    def attributed(self) -> Iterator[tuple[str, Labels]]:
+        """Yield what is known of where facts were lost, again and again, with how far this has got."""
+
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        """Return the budget curves at so many hits."""
+
+    def open(self, conversation: str) -> ReplaySource:
+        """Return one of the conversations."""
+
+
+class OfConversation:
+    """The answers of an open conversation."""
+
+    tab = "conversation"
+
+    def __init__(self, source: ReplaySource) -> None:
+        self.source, self.path = source, source.path
+        self.name = source.timeline.conversation.id
+        self.picture_name = f"{self.name}-results"
+        self.table = AnswersTable.until(source.timeline, source.timeline.last_turn, source.settings.get("top_k"))
+
+    def read(self) -> tuple[AnswersTable, str]:
+        return self.table, asked_of_all(self.table)
+
+    def attributed(self) -> Iterator[tuple[str, Labels]]:
+        yield "", labels_of(self.source.timeline, self.table)
+
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        return budget_curves([self.source.timeline], self.source.settings, top_k)
+
+    def open(self, conversation: str) -> ReplaySource:
+        return self.source
+
+
+class OfRun:
+    """The answers of a recording's newest run."""
+
+    tab = "run"
+    source = None
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name, self.picture_name = path, path.name, f"{path.stem}-run"
+
+    def read(self) -> tuple[AnswersTable, str]:
+        self._run = run = recorded_run(self.path)
+        count = len(run.conversations)
+        of = f"{count} conversations" if count > 1 else "one conversation"
+        parts = [f"{len(run.table.questions):,} questions of {of}", asked_of_all(run.table)]
+        state = "" if run.status == "finished" else run.status
+        return run.table, " · ".join(part for part in (*parts, state) if part)
+
+    def attributed(self) -> Iterator[tuple[str, Labels]]:
+        """Yield the labels on record; if there are none, attribute one conversation after the other."""
+        if self._run.labels is not None:
+            yield "", self._run.labels
+            return
+        labels: Labels = {}
+        for done, conversation in enumerate(self._run.conversations, start=1):
+            labels = {**labels, **labels_in(self.path, self._run.id, conversation)}
+            yield f"attributing failures: {done} of {len(self._run.conversations)} conversations", labels
+
+    def curves(self, top_k: int | None) -> BudgetCurves:
+        with closing(Recording.open(self.path)) as recording, reporting_damage(self.path):
+            run = recording.run()
+            timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
+            return budget_curves(timelines, run.settings, top_k)
+
+    def open(self, conversation: str) -> ReplaySource:
+        return recorded(self.path, conversation)
+
+
+def asked_of_all(table: AnswersTable) -> str:
+    """Return how many questions were asked, where some were not: the run is not over, or was interrupted."""
+    asked = sum(any(table.answer(listed, system) for system in table.systems) for listed in table.questions)
+    return "" if asked == len(table.questions) else f"{asked:,} of {len(table.questions):,} questions were asked"
+
+
+_TABS = {"conversation": "conversation", "run": "run", "against": "compared"}
+"""The actions that switch to the tabs, and the names of these."""
+
+
+class ResultsTab(ListingScreen[None]):
+    """One of the tabs of the results: of a conversation, of its whole run, or compared with another run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sources: dict[tuple[str, int], ReplaySource] = {}
+        """The conversations that were opened; of a comparison on side 0 or 1."""
+
+    @property
+    @abstractmethod
+    def tab(self) -> str:
+        """Return the action that switches to this tab."""
+
+    @property
+    @abstractmethod
+    def recording(self) -> Path | None:
+        """Return the recording that the other tabs list; None of a live run."""
+
+    @property
+    @abstractmethod
+    def conversation(self) -> str | None:
+        """Return the conversation of what is selected."""
+
+    @abstractmethod
+    def open_source(self, conversation: str, side: int) -> ReplaySource:
+        """Return one of the conversations; in a thread."""
+
+    @property
+    def tabs(self) -> list[Span]:
+        """Return the names of the tabs, this one marked, the others with their keys."""
+        keys = keys_of(self.PLACE, getattr(self.app, "rebound", {}))
+        return [
+            Span(f" {name.upper()} ", "recorded")
+            if call == self.tab
+            else Span(f" {' '.join([*map(shown_key, keys[f'{self.PLACE}.{call}'][:1]), name])} ", "dim")
+            for call, name in _TABS.items()
+        ]
+
+    def action_conversation(self) -> None:
+        if self.tab == "conversation":
+            self.action_leave()
+        elif self.conversation is not None:
+            self._switch(self.conversation)
+
+    def action_run(self) -> None:
+        if self.tab == "run":
+            self.action_leave()
+        else:
+            self._switch(None)
+
+    def _switch(self, conversation: str | None) -> None:
+        if self.recording is None:
+            self.notify("A live run is one conversation: r lists all its questions.", markup=False)
+        else:
+            self.post_message(ResultsWanted(self.recording, conversation))
+
+    def action_against(self) -> None:
+        """Choose what to compare with: a branch, or another recording."""
+        if self.tab == "against":
+            self.action_leave()
+        else:
+            self.post_message(AgainstWanted(self.recording, next(iter(self.sources.values()), None)))
+
+    async def source(self, conversation: str, side: int = 0) -> ReplaySource | None:
+        """Return a conversation; None if it cannot be read, after a notification."""
+        place = conversation, side
+        if place not in self.sources:
+            try:
+                with opening(self, conversation):
+                    self.sources[place] = await self.in_thread(self.open_source, conversation, side)
+            except MemreplayError as error:
+                self.notify(str(error), severity="error", markup=False)
+                return None
+        return self.sources[place]
 
 
 class Details(LinesView, can_focus=False):
     """The selected question in full."""
 
 
-class QuestionsScreen(ListingScreen[ScreenResultType]):
+class ResultsScreen(ResultsTab):
     """Walks through a matrix of questions. ``choice`` is what the user chose to see, kept for the next visit."""
 
+    PLACE: ClassVar[Place] = "results"
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     VERTICAL_BREAKPOINTS = [(0, "-short"), (_ROOMY, "-tall")]
     document: MatrixDocument
 
-    def __init__(self, table: AnswersTable, choice: ResultsChoice) -> None:
+    def __init__(self, listed: Listed, choice: ResultsChoice, explains: Answer | None = None) -> None:
+        """``explains`` is an answer whose explanation is opened at once."""
         super().__init__()
-        self._choice = choice
-        self._matrix = Matrix(table)
+        self.listed, self._choice, self._explains = listed, choice, explains
+        if listed.source is not None:
+            self.sources[listed.name, 0] = listed.source
+        self._matrix = Matrix(AnswersTable((), (), ()))
         self.document = MatrixDocument(self._matrix, ())
+        self._extent = self._progress = ""
 
     @property
-    @abstractmethod
-    def header(self) -> tuple[str, str, str]:
-        """Return what the header says: the kind of results, whose they are, and how much there is of them."""
+    def tab(self) -> str:
+        return self.listed.tab
 
-    @abstractmethod
-    def explain(self, answer: Answer, *, to_write: bool = False) -> None:
-        """Open the page that explains an answer."""
+    @property
+    def recording(self) -> Path | None:
+        return self.listed.path
+
+    @property
+    def conversation(self) -> str | None:
+        selected = self.document.selected_question
+        return selected.conversation if selected is not None else None
+
+    @property
+    def picture_name(self) -> str:
+        return self.listed.picture_name
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
@@ -91,6 +299,45 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         yield Details(id="details", classes="panel")
         yield Bar(id="legend")
         yield KeyBar()
+
+    # ---- reading -------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        for screen in self.app.screen_stack:
+            source = getattr(screen, "source", None)
+            if isinstance(source, ReplaySource) and source.path is not None and source.path == self.recording:
+                self.sources.setdefault((source.timeline.conversation.id, 0), source)
+        self.say_header()
+        if self.listed.source is not None:
+            table, self._extent = self.listed.read()
+            self.show_table(table)
+            if self._explains is not None:
+                self.explain(self._explains)
+        self._read()
+
+    def _say(self, progress: str) -> None:
+        self._progress = progress
+        self.query_one(Listing).border_subtitle = Content(progress)
+
+    @work(group="reading", exclusive=True)
+    async def _read(self) -> None:
+        """Read the answers unless they are at hand, then attribute what went wrong."""
+        try:
+            if self.listed.source is None:
+                self._say("reading the answers …")
+                table, self._extent = await self.in_thread(self.listed.read)
+                if not len(table):
+                    self.notify(_NO_QUESTION, markup=False)
+                self.show_table(table)
+                if self._explains is not None:
+                    self.explain(self._explains)
+            found = self.listed.attributed()
+            while (known := await self.in_thread(next, found, None)) is not None:
+                self._say(known[0])
+                self.show_labels(known[1])
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+        self._say("")
 
     # ---- showing -------------------------------------------------------------------------------------------
 
@@ -153,12 +400,11 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
         self.say_header()
 
     def say_header(self) -> None:
-        kind, whose, extent = self.header
         count = self.count.shown
         self.query_one("#header", Bar).say(
-            Span(f" {kind} ", "recorded"),
-            Span(f"  {one_line(whose)}", "strong"),
-            Span(f"  {extent}" if extent else "", "dim"),
+            *self.tabs,
+            Span(f"  {one_line(self.listed.name)}", "strong"),
+            Span(f"  {self._extent}" if self._extent else "", "dim"),
             Span(f"  {self.document.cursor + 1:,}/{len(self.document):,}" if len(self.document) else "", "title"),
             Span(f"  count {count}" if count else "", "warn"),
         )
@@ -287,214 +533,79 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
 
     # ---- leaving -------------------------------------------------------------------------------------------
 
-    @abstractmethod
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        """Return the budget curves of what is listed, at so many hits; in a thread."""
-
     def action_budget(self) -> None:
         """Show how much reaches the prompt at which budget."""
         if len(self._matrix.table):
-            self.app.push_screen(BudgetScreen(self.header[1], self.curves))
+            self.app.push_screen(BudgetScreen(self.listed.name, self.listed.curves))
 
     def action_why(self) -> None:
-        answer = self.document.selected_answer
-        if answer is None:
-            self.notify("This architecture was not asked this question.", markup=False)
-        else:
-            self.explain(answer)
+        self._explain_selected(to_write=False)
 
     def action_write(self) -> None:
         """Open the write directly; the why screen stays below it on the stack."""
+        self._explain_selected(to_write=True)
+
+    def _explain_selected(self, *, to_write: bool) -> None:
         answer = self.document.selected_answer
         if answer is None:
             self.notify("This architecture was not asked this question.", markup=False)
         else:
-            self.explain(answer, to_write=True)
+            self.explain(answer, to_write=to_write)
 
-
-class ResultsScreen(QuestionsScreen[Destination | None]):
-    """Returns where the user wants to look in the replay, or None."""
-
-    PLACE: ClassVar[Place] = "results"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-
-    def __init__(
-        self,
-        timeline: Timeline,
-        table: AnswersTable,
-        choice: ResultsChoice,
-        load_annotations: Callable[[], Annotations],
-        settings: Mapping[str, Any],
-    ) -> None:
-        super().__init__(table, choice)
-        self._settings = settings
-        self._load_annotations = load_annotations
-        self._timeline = timeline
-        self._conversation = timeline.conversation
-
-    @property
-    def picture_name(self) -> str:
-        return f"{self._conversation.id}-results"
-
-    @property
-    def header(self) -> tuple[str, str, str]:
-        return "RESULTS", self._conversation.id, asked_of_all(self._matrix.table)
-
-    def on_mount(self) -> None:
-        self._choose_questions()
-        self._attribute()
-
-    @work(group="attribution", exclusive=True)
-    async def _attribute(self) -> None:
-        self.show_labels(await self.in_thread(labels_of, self._timeline, self._matrix.table))
-
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        return budget_curves([self._timeline], self._settings, top_k)
+    def action_jump(self) -> None:
+        """Open the replay at the evidence of the selected question."""
+        listed = self.document.selected_question
+        if listed is not None:
+            self._with_source(
+                listed.conversation, lambda source: self._visit(source, Evidence(listed.question), None)
+            )
 
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
-        why = WhyScreen(self._timeline, answer, self._load_annotations, self._settings, to_write=to_write)
-        self.app.push_screen(why, self._left_why)
+        """Open the page that explains an answer."""
+        self._with_source(answer.asked.conversation, lambda source: self._explain_in(source, answer, to_write))
 
-    def _left_why(self, destination: Destination | None) -> None:
+    def _with_source(self, conversation: str, then: Callable[[ReplaySource], None]) -> None:
+        """Do something with a conversation: at once if it is open, so that the next key acts on what it opens."""
+        if (conversation, 0) in self.sources:
+            then(self.sources[conversation, 0])
+        else:
+            self._open_and(conversation, then)
+
+    @work(group="opening", exclusive=True)
+    async def _open_and(self, conversation: str, then: Callable[[ReplaySource], None]) -> None:
+        source = await self.source(conversation)
+        if source is not None:
+            then(source)
+
+    def _explain_in(self, source: ReplaySource, answer: Answer, to_write: bool) -> None:
+        key = key_of(answer)
+        found = next((one for one in source.timeline.answers() if key_of(one) == key), None)
+        if found is None:
+            self.notify(_ANOTHER_RUN, markup=False)
+            return
+        why = WhyScreen(source.timeline, found, source.load_annotations, source.settings, source, to_write=to_write)
+        self.app.push_screen(why, partial(self._left_why, source))
+
+    def _left_why(self, source: ReplaySource, destination: Destination | None) -> None:
         match destination:
             case None:
                 pass
-            case OtherAnswer(step):
-                self.explain(self.to_other_answer(step) or destination.answer)
-            case _:
-                self.dismiss(destination)
-
-    def action_jump(self) -> None:
-        if self.document.selected_question is not None:
-            self.dismiss(Evidence(self.document.selected_question.question))
-
-    def action_run(self) -> None:
-        self.dismiss(WholeRun())
-
-
-def asked_of_all(table: AnswersTable) -> str:
-    """Return how many questions were asked, where some were not: the run is not over, or was interrupted."""
-    asked = sum(any(table.answer(listed, system) for system in table.systems) for listed in table.questions)
-    return "" if asked == len(table.questions) else f"{asked:,} of {len(table.questions):,} questions were asked"
-
-
-_NO_QUESTION = "This run asked no questions. To list the results of tests, open their conversation and press r."
-
-_ANOTHER_RUN = "This file has a newer run now: reopen the list."
-
-
-class RunScreen(QuestionsScreen[None]):
-    """Reads the answers of a recording's newest run in the background, then attributes them."""
-
-    PLACE: ClassVar[Place] = "run"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-
-    def __init__(self, path: Path, choice: ResultsChoice) -> None:
-        super().__init__(AnswersTable((), (), ()), choice)
-        self._path = path
-        self._extent = ""
-
-    @property
-    def picture_name(self) -> str:
-        return f"{self._path.stem}-run"
-
-    @property
-    def header(self) -> tuple[str, str, str]:
-        return "RUN", self._path.name, self._extent
-
-    def on_mount(self) -> None:
-        self.say_header()
-        self._say("reading the answers …")
-        self._read()
-
-    def _say(self, progress: str) -> None:
-        self._progress = progress
-        self.query_one(Listing).border_subtitle = Content(progress)
-
-    @work(group="reading", exclusive=True)
-    async def _read(self) -> None:
-        try:
-            run = await self.in_thread(recorded_run, self._path)
-            if len(run.table):
-                self._show_run(run)
-                await self._attribute(run)
-            else:
-                self._say("")
-                self.notify(_NO_QUESTION, markup=False)
-        except MemreplayError as error:
-            self.notify(str(error), severity="error", markup=False)
-            self._say("")
-
-    def _show_run(self, run: RecordedRun) -> None:
-        count = len(run.conversations)
-        of = f"{count} conversations" if count > 1 else "one conversation"
-        parts = [f"{len(run.table.questions):,} questions of {of}", asked_of_all(run.table)]
-        state = "" if run.status == "finished" else run.status
-        self._extent = " · ".join(part for part in (*parts, state) if part)
-        self.show_table(run.table)
-
-    async def _attribute(self, run: RecordedRun) -> None:
-        """Show the labels on record; if there are none, attribute one conversation after the other."""
-        if run.labels is not None:
-            self._say("")
-            self.show_labels(run.labels)
-            return
-        labels: Labels = {}
-        for done, conversation in enumerate(run.conversations):
-            self._say(f"attributing failures: {done} of {len(run.conversations)} conversations")
-            labels = {**labels, **await self.in_thread(labels_in, self._path, run.id, conversation)}
-            self.show_labels(labels)
-        self._say("")
-
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        with closing(Recording.open(self._path)) as recording, reporting_damage(self._path):
-            run = recording.run()
-            timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
-            return budget_curves(timelines, run.settings, top_k)
-
-    # ---- into a conversation -------------------------------------------------------------------------------
-
-    def explain(self, answer: Answer, *, to_write: bool = False) -> None:
-        self._explain(answer.asked.conversation, key_of(answer), to_write)
-
-    def action_jump(self) -> None:
-        if self.document.selected_question is not None:
-            self._jump(self.document.selected_question)
-
-    @work(group="opening", exclusive=True)
-    async def _explain(self, conversation: str, key: AskKey, to_write: bool) -> None:
-        source = await self._opened(conversation)
-        if source is None:
-            return
-        answer = next((one for one in source.timeline.answers() if key_of(one) == key), None)
-        if answer is None:
-            self.notify(_ANOTHER_RUN, markup=False)
-            return
-        why = WhyScreen(
-            source.timeline, answer, source.load_annotations, source.settings, source, to_write=to_write
-        )
-        match await self.app.push_screen_wait(why):
-            case None:
-                pass
-            case OtherAnswer(step):
+            case OtherAnswer(step, answer):
                 self.explain(self.to_other_answer(step) or answer)
-            case destination:
-                self.post_message(VisitWanted(source, destination))
+            case FromWhy(further, answer):
+                self._visit(source, further, answer)
+            case _:
+                self._visit(source, destination, None)
 
-    @work(group="opening", exclusive=True)
-    async def _jump(self, listed: ListedQuestion) -> None:
-        source = await self._opened(listed.conversation)
-        if source is not None:
-            self.post_message(VisitWanted(source, Evidence(listed.question)))
+    def _visit(self, source: ReplaySource, destination: Destination, answer: Answer | None) -> None:
+        """Send the user to the replay. Going back leads here again, and to the explanation of ``answer``."""
+        self.post_message(VisitWanted(source, destination, partial(self._come_back, self.app, answer)))
 
-    async def _opened(self, conversation: str) -> ReplaySource | None:
-        """Return a conversation of the run; None if it cannot be read, after a notification."""
-        listing = self.query_one(Listing)
-        listing.border_subtitle = Content(f"opening {one_line(conversation)} …")
-        try:
-            return await self.in_thread(recorded, self._path, conversation)
-        except MemreplayError as error:
-            self.notify(str(error), severity="error", markup=False)
-            return None
-        finally:
-            listing.border_subtitle = Content(self._progress)
+    def _come_back(self, app: App[None], answer: Answer | None) -> None:
+        if self not in app.screen_stack:
+            app.push_screen(ResultsScreen(self.listed, self._choice, answer))
+        elif answer is not None:
+            self.explain(answer)
+
+    def open_source(self, conversation: str, side: int) -> ReplaySource:
+        return self.listed.open(conversation)

@@ -22,7 +22,7 @@ from memreplay.errors import MemreplayError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.launch import Launch, ListedDataset
-from memreplay.tui.requests import ComparisonWanted, RunWanted
+from memreplay.tui.requests import ComparisonWanted, ResultsWanted
 from memreplay.tui.screens import KeyBar
 from memreplay.tui.screens.dialogs import PickList
 from memreplay.tui.tour import was_offered
@@ -234,6 +234,11 @@ class StartScreen(Screen[None]):
     @on(Input.Changed, "#filter")
     def _filtered(self, message: Input.Changed) -> None:
         self._list_datasets(message.value)
+        typed = message.value.strip()
+        nothing = typed and self._highlighted() == ""
+        self.say(
+            f"No conversation here has these words: enter opens the file or folder {typed}." if nothing else ""
+        )
 
     @on(Input.Submitted, "#filter")
     def _filter_entered(self, message: Input.Submitted) -> None:
@@ -286,7 +291,7 @@ class StartScreen(Screen[None]):
         if chosen is None:
             self.say("There is no recording yet: start a live replay.")
         else:
-            self.post_message(RunWanted(chosen))
+            self.post_message(ResultsWanted(chosen))
 
     def action_mark(self) -> None:
         """Mark the highlighted recording as the first or the second of a comparison, or take its mark away."""

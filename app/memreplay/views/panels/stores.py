@@ -295,26 +295,45 @@ def _state(timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBa
 def _facts(
     timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBase
 ) -> tuple[list[Line], int | None]:
-    """Return a line for each slot of a state: its value, the turn that said it, and whether it changed; and the
-    place of the first that changed. Nothing of a state that keeps no slots.
+    """Return a line for each slot of a state, or for each note in one without slots: what it says, the turn that
+    said it, and whether it changed; and the place of the first that changed. Nothing of a state with neither.
     """
     name = timeline.description(backend).store_of(key).slots
-    after = timeline.state_at(backend, key, cursor) if name is not None else None
-    slots = after.get(name) if isinstance(after, Mapping) else None
-    if name is None or not isinstance(slots, Mapping) or not slots:
-        return [], None
+    after = timeline.state_at(backend, key, cursor)
     before = timeline.state_at(backend, key, base.position_before(cursor))
-    old = before.get(name) if isinstance(before, Mapping) else None
-    known = old if isinstance(old, Mapping) else {}
+    held, known = (_slots(state, name) if name is not None else _notes(state) for state in (after, before))
     lines: list[Line] = []
     first: int | None = None
-    for slot, held in slots.items():
-        sign: Sign = " " if base.kind in ("off", "architecture") else _sign_of(known.get(slot, MISSING), held)
+    for path, (slot, value) in held.items():
+        was = known[path][1] if path in known else MISSING
+        sign: Sign = " " if base.kind in ("off", "architecture") else _sign_of(was, value)
         if sign != " " and first is None:
             first = len(lines)
-        about = ValueSubject(backend, key, (name, slot))
-        lines.append(line(Span(f"{sign} ", _TONE[sign]), *_fact(slot, held), hang=4, about=about))
+        about = ValueSubject(backend, key, path)
+        lines.append(line(Span(f"{sign} ", _TONE[sign]), *_fact(slot, value), hang=4, about=about))
     return lines, first
+
+
+def _slots(state: Any, name: str) -> dict[Path, tuple[str, Any]]:
+    """Return the slots of a state by their path, with their names."""
+    slots = state.get(name) if isinstance(state, Mapping) else None
+    return {(name, slot): (f"{slot} =", held) for slot, held in slots.items()} if isinstance(slots, Mapping) else {}
+
+
+def _notes(state: Any) -> dict[Path, tuple[str, Any]]:
+    """Return the notes of a state by their path: items with a text, in a list that one of its parts holds."""
+    return {
+        (part, name, str(place)): (
+            name,
+            {"value": note["text"], "turn": ", ".join(map(str, note.get("turns") or ()))},
+        )
+        for part, held in (state.items() if isinstance(state, Mapping) else ())
+        if isinstance(held, Mapping)
+        for name, notes in held.items()
+        if isinstance(notes, list)
+        for place, note in enumerate(notes)
+        if isinstance(note, Mapping) and isinstance(note.get("text"), str)
+    }
 
 
 def _sign_of(before: Any, after: Any) -> Sign:
@@ -322,10 +341,10 @@ def _sign_of(before: Any, after: Any) -> Sign:
 
 
 def _fact(slot: str, held: Any) -> Iterator[Span]:
-    """Yield a slot as ``user.name = Arnau Ferrusola · turn 3``."""
+    """Yield a slot as ``user.name = Arnau Ferrusola · turn 3``; ``slot`` is the part up to the sign."""
     several = held.get("values") if isinstance(held, Mapping) else None
     values = several if isinstance(several, list) else [held]
-    yield Span(f"{one_line(slot)} = ", "key")
+    yield Span(f"{one_line(slot)} ", "key")
     for place, each in enumerate(values):
         kept = each if isinstance(each, Mapping) and "value" in each else {"value": each}
         said = kept["value"] if isinstance(kept["value"], str) else _json(kept["value"])
