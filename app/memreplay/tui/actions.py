@@ -267,7 +267,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
             "",
             "Find the smallest conversation that fails at the same stage, and save it for an issue.",
         ),
-        ("keep", "T", "", "Save a question that you marked with its conversation, as a dataset and a pytest test."),
+        (
+            "keep",
+            "t T",
+            "",
+            "Save a question that you marked with its conversation, as a dataset and a pytest test.",
+        ),
         ("label_right", "y", "label", "Label this answer as right by hand; again removes the label."),
         ("label_wrong", "Y", "", "Label this answer as wrong by hand; again removes the label."),
         ("app.focus_next", "tab", "prompt", "Switch between explanation and prompt."),

@@ -488,15 +488,17 @@ class MemreplayApp(TerminalApp):
     async def _against_wanted(self, message: AgainstWanted) -> None:
         """Let the user choose what a run is compared with."""
         from memreplay.tui.controllers.forking import branches_of
+        from memreplay.tui.sources import named_by_content
 
         source, path = message.source, message.path
         with self._notifying_errors():
             forked = source is not None and source.recorded_in is not None
             with opening(self, "the list of branches and recordings"):
                 branches = await asyncio.to_thread(branches_of, source) if source is not None and forked else []
-                others = [each for each in await asyncio.to_thread(self._launch.recordings) if each != path]
-            names = [f"a branch, after turn {each.turn}: {each.edit}" for each in branches]
-            names += [each.stem for each in others if path is not None]
+                found = await asyncio.to_thread(self._launch.recordings) if path is not None else []
+                others = [each for each in found if each != path]
+                names = [f"a branch, after turn {each.turn}: {each.edit}" for each in branches]
+                names += await asyncio.to_thread(lambda: [*map(named_by_content, others)])
             if not names:
                 self.notify("There is nothing to compare with: F in the replay makes a branch.", markup=False)
                 return

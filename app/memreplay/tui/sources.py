@@ -379,6 +379,11 @@ def described(path: Path) -> Content:
     )
 
 
+def named_by_content(path: Path) -> str:
+    """Return a recording in one line: its name, or what was replayed; its state and date. Reads the file."""
+    return "  ".join(row.strip() for row in described(path).plain.splitlines()[:2])
+
+
 def _date(started_at: str) -> str:
     try:
         began = datetime.fromisoformat(started_at).astimezone()

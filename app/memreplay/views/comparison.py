@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -44,10 +44,15 @@ _LONGEST_TEXT = 72
 
 
 class RegressionDocument(Selectable):
-    """A row per changed answer, by group; the first of a group has the group's name above it."""
+    """A row per changed answer, by group; the first of a group has the group's name above it.
 
-    def __init__(self, changes: Sequence[Change]) -> None:
+    ``by_choice`` has the conversations and ids of the multiple-choice questions, if others were asked too: they are
+    marked, since both kinds often have the same words.
+    """
+
+    def __init__(self, changes: Sequence[Change], by_choice: Set[tuple[str, str]] = frozenset()) -> None:
         super().__init__()
+        self._by_choice = by_choice
         order = list(GROUPS)
         self.changes = sorted(changes, key=lambda change: order.index(change.kind))
         self._counts = Counter(change.kind for change in self.changes)
@@ -85,6 +90,9 @@ class RegressionDocument(Selectable):
             Span(f"  {pad(one_line(change.contestant), self._names)}  ", "key"),
             Span(f"{clip(one_line(change.conversation), 14)} ", "dim"),
         ]
+        if self._by_choice:
+            is_choice = (change.conversation, change.question_id) in self._by_choice
+            spans.append(Span("≡ " if is_choice else "  ", "key"))
         room = width - sum(cells(span.text) for span in spans)
         spans.append(Span(clip(one_line(change.question), room), "strong" if here else "plain"))
         rows.append(Row(tuple(spans), "current" if here else None))

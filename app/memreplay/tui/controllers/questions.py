@@ -181,7 +181,7 @@ class AskScreen(Dialog[Question | None]):
         """List the questions that hold every typed word."""
         words = typed.casefold().split()
         listed = [
-            Option(Content(one_line(question.text)), id=str(place))
+            Option(Content(one_line(f"{question.text} ({question.kind})")), id=str(place))
             for place, question in enumerate(self._questions)
             if all(word in question.text.casefold() for word in words)
         ]

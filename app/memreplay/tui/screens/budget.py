@@ -39,6 +39,8 @@ class BudgetScreen(PlaceScreen[None]):
         self._curves: BudgetCurves | None = None
         self._cursor: int | None = None
         self._hits: int | None = None
+        self._typed = 0
+        """Moves of the cursor that were typed before the curves were known."""
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
@@ -61,7 +63,8 @@ class BudgetScreen(PlaceScreen[None]):
             return
         if self._cursor is None:
             self._cursor = self._place_of_the_run(self._curves)
-        self._paint()
+        self._move(self._typed)
+        self._typed = 0
 
     @staticmethod
     def _place_of_the_run(curves: BudgetCurves) -> int:
@@ -114,7 +117,9 @@ class BudgetScreen(PlaceScreen[None]):
         self._move(-1)
 
     def _move(self, places: int) -> None:
-        if self._curves is not None and self._cursor is not None:
+        if self._curves is None or self._cursor is None:
+            self._typed += places
+        else:
             self._cursor = max(0, min(self._cursor + places, len(self._curves.budgets) - 1))
             self._paint()
 

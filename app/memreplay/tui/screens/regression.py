@@ -61,6 +61,9 @@ class RegressionScreen(ResultsTab):
             for name, run in zip(names, runs, strict=True)
         )
         self._labels = [run.labels or {} for run in runs]
+        asked = runs[0].table.questions
+        by_choice = {(listed.conversation, listed.question.id) for listed in asked if listed.question.choices}
+        self._by_choice = frozenset(by_choice if len(by_choice) < len(asked) else ())
         self._recording = paths[0]
         if trunk is not None:
             self.sources[trunk.timeline.conversation.id, 0] = trunk
@@ -118,7 +121,7 @@ class RegressionScreen(ResultsTab):
             return
         # Labels that become known sort the changes anew: the first stays selected until the user moves.
         selected = self.document.selected if self.document.cursor else None
-        self.document = RegressionDocument(compared.changes)
+        self.document = RegressionDocument(compared.changes, self._by_choice)
         if selected is not None:
             known = [_identity(change) for change in self.document.changes]
             self.document.cursor = known.index(_identity(selected)) if _identity(selected) in known else 0
@@ -126,9 +129,9 @@ class RegressionScreen(ResultsTab):
         count = len(compared.changes)
         listing.border_title = Content(f"changed answers · {count:,} · {compared.alike:,} did not change")
         listing.show(self.document, in_view=self.document.cursor if count else None)
-        self.query_one("#legend", Bar).say(
-            Span(f" {letters_legend({**self._labels[0], **self._labels[1]})}", "dim")
-        )
+        kinds = "≡ by choice, else in words  " if self._by_choice else ""
+        letters = letters_legend({**self._labels[0], **self._labels[1]})
+        self.query_one("#legend", Bar).say(Span(f" {kinds}{letters}", "dim"))
         self.moved()
 
     def on_resize(self) -> None:

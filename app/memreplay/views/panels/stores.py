@@ -324,7 +324,7 @@ def _notes(state: Any) -> dict[Path, tuple[str, Any]]:
     """Return the notes of a state by their path: items with a text, in a list that one of its parts holds."""
     return {
         (part, name, str(place)): (
-            name,
+            f"{name}:",
             {"value": note["text"], "turn": ", ".join(map(str, note.get("turns") or ()))},
         )
         for part, held in (state.items() if isinstance(state, Mapping) else ())

@@ -69,12 +69,12 @@ def _verdict_lines(
         )
         return
     least = least_repair(asked)
-    repaired = "" if least is None else f" · least change that repairs it: {_name(least)}"
+    repaired = "" if least is None else f" · the least that repairs it: {_name(least)}"
     yield line(
         Span("what if  ", "title"),
         Span(cure.replace("_", " "), "strong"),
+        Span(f": {CURE_MEANINGS[cure]}"),
         Span(repaired, "good"),
-        Span(f"  {CURE_MEANINGS[cure]}"),
         hang=9,
         most=2,
     )
