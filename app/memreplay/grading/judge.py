@@ -210,7 +210,7 @@ def score_quotation(question: Question, reply: str, scored: Score) -> Score:
         right = next((one for one in each if one.outcome == "correct"), None)
         if right and all(one.outcome == "correct" or one.decided_by == "no_match" for one in each):
             scored = right.model_copy(update={"predicted": reply})
-    return scored.model_copy(update={"uncertain": False})
+    return scored.model_copy(update={"uncertain": scored.decided_by == "overlap"})
 
 
 def _decision(
