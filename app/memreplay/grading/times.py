@@ -259,9 +259,7 @@ def _part_of(time: Time, part: str) -> Time:
     return time._replace(first=time.first + timedelta(first), last=time.first + timedelta(last - 1))
 
 
-def _readings(
-    token: Token, before: Token | None, is_all: bool
-) -> Iterator[tuple[int | None, int | None, int | None]]:
+def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Plain]:
     if token.kind == "date":
         said: Date = token.date
         months = said[1] if isinstance(said[1], tuple) else None

@@ -676,17 +676,12 @@ VETOES: Final[Sequence[Veto]] = (
     ),
     Veto("not X", "denied", when=_is_negated),
     Veto(
-        "X is wrong",
+        "X is wrong, X did not",
         "denied",
         after=r"[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
         r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
-        r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b",
-        unless=_ASKS_WHAT_FAILED,
-    ),
-    Veto(
-        "X did not",
-        "denied",
-        after=r"[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
+        r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
+        r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
         r"|couldnt|wouldnt|wont|cant|cannot|no)\b",
         unless=_ASKS_WHAT_FAILED,
     ),
@@ -741,13 +736,14 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
     Veto(
-        "X or Y",
+        "X or Y, X to Y",
         "hedged",
         after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
         r"|\s?/\s?\w+(?![\w/])"
         r"|(?:, \w+(?: \w+){0,2})+,? (?:or|o|u)\b"
-        r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b",
+        r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
+        r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d",
     ),
     Veto(
         "between X and Y",
@@ -761,7 +757,6 @@ VETOES: Final[Sequence[Veto]] = (
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
         after=rf"(?!{_SAYS_IT_OTHERWISE})",
     ),
-    Veto("X to Y", "hedged", after=r"(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
     Veto("one of a list", "candidates", when=_is_listed),
 )
 
