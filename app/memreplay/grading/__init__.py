@@ -12,17 +12,20 @@ A recall reply is decided in this order, and the first that holds gives ``decide
    somebody or something else (``denied`` too), ``hedged``, or one of several ``candidates``. One place without a
    veto is enough, unless another is hedged.
 
-What is left is ``exact`` (the expected words occur), ``equivalent`` or ``entities``, unless the reply also asserts
-a value that the question calls superseded. A false accept is worse than a false reject: where the form of a reply
-leaves doubt, it is not right. :mod:`.choice` reads a label first, then the text of an option, then what a sentence
-asserts by the same steps.
+6. *Overlap* (:mod:`.judge`), of a reply in words that no rule decides: it is right (``overlap``) if it asserts all
+   figures, dates and names of the answer and most of its other words. Such grades, right or wrong, are uncertain,
+   and no others; but a reply with another figure, date or name in the place of one is certain to be wrong.
+
+What matches is ``exact`` (the expected words occur), ``equivalent`` or ``entities``, unless the reply also asserts
+a value that the question calls superseded. :mod:`.choice` reads a label first, then the text of an option, then
+what a sentence asserts by the same steps.
 
 The rules are frozen. On replies that they were not fitted to, further rules gained next to nothing, and a judge
 (``--judge``) reads what form does not show. A change of a rule must show all of this:
 
 * it decides at least two replies that were written before it, by somebody who did not write it;
 * the agreement with each table of ``tests/unit/grading`` stays at or above the figure that its test names, and no
-  row is changed, or dropped, to get there;
+  row is changed to get there;
 * it works in English and in Spanish, or says why one has no such form;
 * it replaces at least as many lines as it adds.
 """
@@ -65,7 +68,7 @@ class Score(Frozen):
 
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
-    ``uncertain`` is set where the rules graded a reply in words that says much beside the answer.
+    ``uncertain`` is set where no rule decided, but how much of the expected answer the reply asserts.
     ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading. ``problem`` is set
     where a rule, or the reading of the judge's verdict, failed (:mod:`.failures`): it can be graded again.
     """

@@ -22,7 +22,7 @@ from memreplay.grading.read import (
     with_asked_unit,
     without_reasoning,
 )
-from memreplay.grading.times import says_another_time, times_asked_for, times_in
+from memreplay.grading.times import answers_when, says_another_time, times_asked_for
 from memreplay.grading.veto import (
     NAME,
     NEGATIONS,
@@ -210,7 +210,7 @@ def score_quotation(question: Question, reply: str, scored: Score) -> Score:
         right = next((one for one in each if one.outcome == "correct"), None)
         if right and all(one.outcome == "correct" or one.decided_by == "no_match" for one in each):
             scored = right.model_copy(update={"predicted": reply})
-    return scored.model_copy(update={"uncertain": False})
+    return scored.model_copy(update={"uncertain": scored.decided_by == "overlap"})
 
 
 def _decision(
@@ -226,13 +226,8 @@ def _decision(
         if not given and rejected is None and part:
             given, rejected = asserted(part, answer, question.text)
     if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
-        said_when = times_in(answer)
-        given = bool(said_when) and all(
-            not time.is_of_any_year
-            and all(time.answers(one) for one in wanted_times)
-            and asserted(time.words, answer, question.text)[0]
-            for time in said_when
-        )
+        said_when = answers_when(wanted_times, answer)
+        given = bool(said_when) and all(asserted(time.words, answer, question.text)[0] for time in said_when)
     # Entities leave out what the answer also says: "February" is no answer in another year.
     is_another_time = says_another_time(question.expected, answer)
     by_entities = bool(entities) and all(ok for ok, _ in entities) and not is_another_time

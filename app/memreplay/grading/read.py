@@ -550,25 +550,16 @@ def same_amount(wanted: Token, given: Token) -> bool:
     if PAIR in (wanted.extra, given.extra):
         return not _figures_read(wanted).isdisjoint(_figures_read(given))
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
-        return wanted.value == given.value or (bool(wanted.extra) and _close(wanted.number, given.number))
+        return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
     for one, other in ((wanted, given), (given, wanted)):
         if (one.extra, other.extra) in SUBUNITS:
-            return _close(one.number, other.number * SUBUNITS[one.extra, other.extra])
-    (measure, factor), (other_measure, other_factor) = (
-        MEASURES.get(token.extra, ("", 0.0)) for token in (wanted, given)
-    )
-    if not measure or measure != other_measure:
-        return False
-    return _close(wanted.number * factor, given.number * other_factor)
+            return isclose(one.number, other.number * SUBUNITS[one.extra, other.extra])
+    return False
 
 
 def _figures_read(number: Token) -> frozenset[float]:
     """ "Twelve fifty" is 1250, or 12.50."""
     return frozenset({number.number, number.number / 100} if number.extra == PAIR else {number.number})
-
-
-def _close(one: float, other: float) -> bool:
-    return isclose(one, other, rel_tol=1e-9)
 
 
 _HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")

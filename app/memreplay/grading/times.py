@@ -34,6 +34,9 @@ class Time(NamedTuple):
         """Return whether it says a wanted time, at least as precisely."""
         return self.days <= wanted.days + _SLACK and self.agrees_with(wanted)
 
+    def says(self, wanted: Sequence[Time]) -> bool:
+        return not self.is_of_any_year and all(self.answers(one) for one in wanted)
+
     def agrees_with(self, wanted: Time) -> bool:
         """Return whether both may be one time, however precise."""
         if wanted.is_of_any_year and not self.is_of_any_year:
@@ -86,6 +89,7 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
         (-1, rf"(?:last|past|previous|pasad[oa]|ultim[oa]) {_UNIT}|{_BACK} (?:pasad[oa]|anterior)"),
         (1, rf"(?:next|coming|following|proxim[oa]) {_UNIT}|{_BACK} (?:que viene|proxim[oa]|siguiente)"),
         (0, rf"(?:this|the same|este|esta) {_UNIT}"),
+        (0, rf"(?P<unit>week|semana) (?P<anchor>of|de|del){_ANCHORED}"),
         (-1, rf"(?:on|el) (?P<unit>{'|'.join(DAY_NAMES)}){_NOT_BEHIND}"),
     )
 ]
@@ -102,6 +106,19 @@ _JOINED: Final = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4
 @lru_cache(maxsize=16384)
 def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
     """Return the times that a text says. Relative words count from the dates beside them, and from ``said_on``."""
+    return tuple(time for times in _dated_and_relative(text, said_on) for time in times)
+
+
+def answers_when(wanted: Sequence[Time], text: str) -> Sequence[Time]:
+    """Return the times of a text if all of them say the wanted ones; its dates alone where its relative words only
+    describe these: "14 July 2023 (last Friday)".
+    """
+    dated, relative = _dated_and_relative(text)
+    readings = (dated, [*dated, *relative])
+    return next((said for said in readings if said and all(time.says(wanted) for time in said)), ())
+
+
+def _dated_and_relative(text: str, said_on: date | None = None) -> tuple[list[Time], list[Time]]:
     text = _JOINED.sub(" ", text)
     plain = folded(text)
     dates = list(_dates_in(text, plain))
@@ -131,8 +148,7 @@ def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
             taken.append(match.span())
             count = parts.get("count") or parts.get("since") or ""
             found += (_counted(base, sign, count, unit, match[0]) for base in dict.fromkeys(bases))
-    plainly = [time for place, (time, _, _) in enumerate(dates) if place not in anchors]
-    return (*plainly, *found)
+    return [time for place, (time, _, _) in enumerate(dates) if place not in anchors], found
 
 
 def _is_dated(match: re.Match[str], day: str, plain: str, dates: Sequence[tuple[Time, int, int]]) -> bool:
@@ -222,15 +238,28 @@ def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
         for said in _readings(token, before, len(tokens) == 1):
             start = token.start + len(plain[token.start : token.end]) - len(plain[token.start : token.end].lstrip())
             words = plain[start : token.end].strip()
-            if before is not None and before.text in ("early", "late", "mid"):
-                words = f"{before.text} {words}"
-            yield _of(said, words), start, token.end
-        before = token
+            part = before.text if before is not None and before.text in _PARTS else ""
+            whole = _of(said, f"{part} {words}".strip())
+            yield _part_of(whole, part), start, token.end
+        before = token if token.text not in ("of", "de", "del") else before
 
 
-def _readings(
-    token: Token, before: Token | None, is_all: bool
-) -> Iterator[tuple[int | None, int | None, int | None]]:
+_PARTS: Final = {
+    "early": (0, 12), "mid": (8, 21), "late": (18, 31), "spring": (59, 151), "primavera": (59, 151),
+    "summer": (151, 243), "verano": (151, 243), "autumn": (243, 334), "fall": (243, 334), "otono": (243, 334),
+    "winter": (334, 425), "invierno": (334, 425),
+}  # fmt: skip
+"""The days, from the first, of a part of a month or a year."""
+
+
+def _part_of(time: Time, part: str) -> Time:
+    first, last = _PARTS.get(part, (0, 0))
+    if not part or (time.days > 31) != (last > 31) or time.days == 1:
+        return time
+    return time._replace(first=time.first + timedelta(first), last=time.first + timedelta(last - 1))
+
+
+def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Plain]:
     if token.kind == "date":
         said: Date = token.date
         months = said[1] if isinstance(said[1], tuple) else None

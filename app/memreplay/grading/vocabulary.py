@@ -123,15 +123,15 @@ SUBUNITS: Final[dict[tuple[str, str], float]] = {
 } | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
 
-_CONVERSE_PAIRS: Final = tuple(
-    pair.split("/")
+CONVERSES: Final = tuple(
+    (one, other)
     for pair in (
         "lend/borrow loan/borrow sell/buy sell/purchase teach/learn give/receive give/get send/receive send/get"
         " beat/lose defeat/lose precede/follow lead/follow older/younger taller/shorter bigger/smaller"
         " heavier/lighter faster/slower earlier/later own/belong employ/work leave/inherit"
     ).split()
+    for one, other in (pair.split("/"), pair.split("/")[::-1])
 )
-CONVERSES: Final = tuple((one, other) for pair in _CONVERSE_PAIRS for one, other in (pair, pair[::-1]))
 """Verbs and comparatives that say the same with the roles the other way round."""
 
 SAME_WORDS: Final[dict[str, str]] = {

@@ -187,3 +187,21 @@ def answerable(expected: str) -> Answerable:
 def topic_of(asked: Question) -> str:
     words = (token for _, token in content_of(tokens_of(asked.text)))
     return " ".join(word.text for word in words if word.kind == "word" and word.text not in FORMS_A_QUESTION)
+
+
+@pytest.mark.parametrize(
+    ("expected", "text", "outcome"),
+    [
+        ("The friday before 15 July 2023", "July 14, 2023 (last Friday)", "correct"),
+        ("The friday before 15 July 2023", "July 7, 2023 (last Friday)", "wrong"),
+        ("The week of 23 August 2023", "In late August 2023", "correct"),
+        ("The week of 23 August 2023", "In early August 2023", "wrong"),
+        ("The summer of 2022", "It was in the winter of 2022.", "wrong"),
+        ("The summer of 2022", "In July 2022", "correct"),
+        ("8 pm", "At 8.", "correct"),
+        ("8 pm", "At 8 in the morning.", "wrong"),
+        ("8:30 pm", "08:30", "wrong"),
+    ],
+)
+def test_a_part_of_a_time_is_read_as_far_as_it_says(expected: str, text: str, outcome: str) -> None:
+    assert score_recall(question("When did she go?", expected=expected), text).outcome == outcome

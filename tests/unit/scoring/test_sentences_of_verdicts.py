@@ -68,9 +68,7 @@ def test_no_turn_of_locomo_is_lost_that_stands_in_a_longer_text(shared_data: Pat
 
 @pytest.mark.parametrize("quoted", ["She would love to join, and getting to Bath is easy.", "£4,935 less £4,480."])
 def test_a_quoted_sentence_or_an_exact_amount_is_no_lost_turn(quoted: str) -> None:
-    said = (
-        "We had tea at four. She would love to join, and getting to Bath is easy. It costs £4,480. And joining!"
-    )
+    said = "We had tea at four. She would love to join, and getting to Bath is easy. It costs £4,480. And joining!"
     turn = Turn(id="1", number=1, session=1, role="user", speaker=None, text=said)
     is_amount = "£" in quoted
     expected = "£4,480" if is_amount else "Joining the choir, getting to Bath"
