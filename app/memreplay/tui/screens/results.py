@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from textual import events, work
 from textual.app import ComposeResult
@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.screen import ScreenResultType
 
 from memreplay.debugger.budget import BudgetCurves, budget_curves
+from memreplay.debugger.recorded_sweep import sweeps_of_rankings
 from memreplay.errors import MemreplayError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
@@ -51,6 +52,8 @@ from memreplay.views.panels.results import (
     title_of,
 )
 from memreplay.views.text import Span, one_line
+
+T = TypeVar("T")
 
 _ROOMY = 30
 """Rows of a screen from which on panels have borders and replies two rows."""
@@ -288,13 +291,17 @@ class QuestionsScreen(ListingScreen[ScreenResultType]):
     # ---- leaving -------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        """Return the budget curves of what is listed, at so many hits; in a thread."""
+    def read(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
+        """Return what ``make`` makes of the timelines listed and the settings of their run; in a thread."""
 
     def action_budget(self) -> None:
         """Show how much reaches the prompt at which budget."""
+
+        def curves(top_k: int | None) -> BudgetCurves:
+            return self.read(lambda timelines, settings: budget_curves(timelines, settings, top_k))
+
         if len(self._matrix.table):
-            self.app.push_screen(BudgetScreen(self.header[1], self.curves))
+            self.app.push_screen(BudgetScreen(self.header[1], curves, lambda: self.read(sweeps_of_rankings)))
 
     def action_why(self) -> None:
         answer = self.document.selected_answer
@@ -348,8 +355,8 @@ class ResultsScreen(QuestionsScreen[Destination | None]):
     async def _attribute(self) -> None:
         self.show_labels(await self.in_thread(labels_of, self._timeline, self._matrix.table))
 
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        return budget_curves([self._timeline], self._settings, top_k)
+    def read(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
+        return make([self._timeline], self._settings)
 
     def explain(self, answer: Answer, *, to_write: bool = False) -> None:
         why = WhyScreen(self._timeline, answer, self._load_annotations, self._settings, to_write=to_write)
@@ -446,11 +453,11 @@ class RunScreen(QuestionsScreen[None]):
             self.show_labels(labels)
         self._say("")
 
-    def curves(self, top_k: int | None) -> BudgetCurves:
+    def read(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
         with closing(Recording.open(self._path)) as recording, reporting_damage(self._path):
             run = recording.run()
             timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
-            return budget_curves(timelines, run.settings, top_k)
+            return make(timelines, run.settings)
 
     # ---- into a conversation -------------------------------------------------------------------------------
 
