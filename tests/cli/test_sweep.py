@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memreplay.debugger.recorded_sweep import sweeps_of_rankings
 from memreplay.debugger.sweep import Found, is_for_choosing, swept
 from memreplay.pages.sweep import sweep_page
+from memreplay.recording.reader import Recording
 from tests.cli.conftest import RunCli
 from tests.stubs.in_process import made_in
 
@@ -37,6 +40,24 @@ def test_a_setting_of_the_run_gives_what_the_run_gave(run_cli: RunCli, recording
     assert rows["top-k=3"]["held"] == sum(bool(held) for held in recorded)
     assert rows["top-k=1"]["tokens"] < rows["top-k=10"]["tokens"]
     assert "cannot be told from chance" in ran.out and "adjusted by Holm for 2 comparisons" in ran.out
+
+
+def test_the_rankings_of_a_recording_give_what_a_filled_memory_gives(
+    run_cli: RunCli, recording: Path, tmp_path: Path
+) -> None:
+    over = ("--over", "top-k=3,1,5", "--over", "context-tokens=256")
+    assert run_cli("sweep", recording, *over, "--output", tmp_path / "s.json").code == 0
+    filled = rows_of(tmp_path / "s.json")
+    with closing(Recording.open(recording)) as opened:
+        run = opened.run()
+        timelines = [opened.timeline(run.id, id_) for id_ in opened.conversation_ids(run.id)]
+        (result,) = sweeps_of_rankings(timelines, run.settings)
+    cut = {row.setting: row for row in result.rows}
+    assert result.rows[0].setting.startswith("top-k=3 ") and result.backend == "rag"
+    for name, row in filled.items():
+        same = cut.get(name)
+        assert same is None or (same.held, same.tokens) == (row["held"], row["tokens"])
+    assert filled.keys() & cut.keys()
 
 
 def test_memory_is_filled_once_for_settings_of_reading(run_cli: RunCli) -> None:

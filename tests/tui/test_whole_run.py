@@ -16,6 +16,7 @@ from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.budget import BudgetScreen
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
@@ -118,6 +119,18 @@ async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_
         assert len(pilot.app.screen_stack) == below + 1
         await pilot.press("r")
         assert pilot.app.screen is replay
+
+
+async def test_settings_stand_beside_the_budget_curve(recorded: Launch) -> None:
+    async with open_replay(recorded, (120, 40)) as pilot:
+        await pilot.press("r", "u")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BudgetScreen))
+        await until(pilot, lambda: "tokens" in text_of(pilot, "#header"))
+        await pilot.press("tab")
+        await until(pilot, lambda: "no ranking or evidence was recorded" in text_of(pilot, "#plot"))
+        assert "SETTINGS" in text_of(pilot, "#header")
+        await pilot.press("tab")
+        await until(pilot, lambda: "BUDGET" in text_of(pilot, "#header"))
 
 
 async def test_n_walks_the_wrong_answers_of_one_filter_across_conversations_without_losing_the_place(

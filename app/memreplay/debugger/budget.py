@@ -24,7 +24,7 @@ from memreplay.numbers import whole_share
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import AskedOf, Key, facts_among
 from memreplay.scoring.statistics import wilson_interval
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.timeline.timeline import Timeline
 
 BUDGETS = tuple(128 << power for power in range(8))
 """Tokens of context: 128 to 16,384."""
@@ -196,7 +196,7 @@ def budget_curves(
     for timeline in timelines:
         attributor = Attributor(timeline)
         asked = [answer for answer in timeline.answers() if not answer.asked.by_hand and not answer.asked.repeat]
-        names, facts = _names(asked), _facts_of(timeline.conversation)
+        names, facts = names_of([answer.asked for answer in asked]), facts_of(timeline.conversation)
         for answer in asked:
             if answer.asked.backend in CONTROLS:
                 continue
@@ -206,7 +206,7 @@ def budget_curves(
             published |= ranking.is_published
             # A published context has as many memories as it has; nobody set a limit.
             most = top_k or ranking.limits.hits if ranking.is_published else (hits := hits or ranking.limits.hits)
-            if question is None or not _has_evidence(question) or ranking.filling == "unknown":
+            if question is None or not has_evidence(question) or ranking.filling == "unknown":
                 continue
             fact = facts[question.id]
             try:
@@ -231,7 +231,7 @@ def budget_curves(
     )
 
 
-def _facts_of(conversation: Conversation) -> Mapping[str, Key]:
+def facts_of(conversation: Conversation) -> Mapping[str, Key]:
     """Return by question what it asks for: one in words and one with options are given the same hits."""
     questions = [
         AskedOf((conversation.dataset, conversation.id, each.id), each.kind, each.text, each.evidence)
@@ -240,9 +240,9 @@ def _facts_of(conversation: Conversation) -> Mapping[str, Key]:
     return {key[-1]: fact for key, fact in facts_among(questions).items()}
 
 
-def _names(answers: Sequence[Answer]) -> Mapping[tuple[str, str], str]:
+def names_of(asked: Sequence[QuestionAsked]) -> Mapping[tuple[str, str], str]:
     """Return the name of each memory with its model; the model is left out where there is only one."""
-    systems = dict.fromkeys((answer.asked.backend, answer.asked.model) for answer in answers)
+    systems = dict.fromkeys((each.backend, each.model) for each in asked)
     several = len({model for _, model in systems} - {AGENT_MODEL}) > 1
     return {(backend, model): f"{backend}@{model}" if several else backend for backend, model in systems}
 
@@ -253,7 +253,8 @@ def _place_in(order: Sequence[str], name: str) -> int:
     return len(order) if backend is None else order.index(backend)
 
 
-def _has_evidence(question: Question) -> bool:
+def has_evidence(question: Question) -> bool:
+    """Return whether a question names the turns that hold its answer."""
     return bool(question.evidence) and question.evidence_role == "supports" and not question.abstain
 
 

@@ -379,6 +379,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("more_hits", "+", "a hit more", "Cut the recorded rankings one hit later; asks no model."),
         ("fewer_hits", "-", "one less", "Cut them one hit earlier."),
         ("as_recorded", "0", "", "Return to the hits and the budget of the run."),
+        ("settings", "tab", "settings", "Compare settings of hits and tokens, by the rankings; or draw the curve."),
         ("leave", "escape u backspace", "back", "Go back."),
         *_common(),
     ),

@@ -60,15 +60,16 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
         yield f"No setting holds more than the first, {one_line(first.setting)}."
     else:
         told = "" if result.p_of_chosen < DOUBT else ": this difference cannot be told from chance"
-        where = (
-            "by the other half of the questions; on this half it" if result.is_split else "by these questions; it"
-        )
+        where = "the other half of the questions; on this half it" if result.is_split else "these questions; it"
         yield (
             f"{one_line(best.setting)} was chosen by {where} holds {share(best.share)} against {share(first.share)}"
             f" (difference {points(best.difference)} points, p = {result.p_of_chosen:.3f}){told}."
         )
     if not result.is_split and others:
-        yield "Chosen and reported on the same questions, the best setting looks better than it is: see --split."
+        yield (
+            "Chosen and reported on the same questions, the best setting looks better than it is;"
+            " memreplay sweep --split reports it on others."
+        )
 
 
 def mended(result: Swept) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events, work
@@ -11,12 +11,17 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memreplay.debugger.budget import BudgetCurves
+from memreplay.debugger.sweep import Swept
 from memreplay.errors import MemreplayError
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.budget import figures_lines, plot_lines
+from memreplay.views.sweep import sweep_sentences, sweep_table
+from memreplay.views.table import as_lines
 from memreplay.views.text import Line, Span, line, one_line
+
+_OF_THE_PLOT = "questions whose answer is in the prompt"
 
 
 class Plot(LinesView, can_focus=False):
@@ -26,14 +31,22 @@ class Plot(LinesView, can_focus=False):
 
 
 class BudgetScreen(PlaceScreen[None]):
-    """Shows the curves that ``compute`` finds; it takes the number of hits, None for that of the run."""
+    """Shows the curves that ``compute`` finds; it takes the number of hits, None for that of the run.
+
+    A tab beside them compares the settings that ``sweep`` finds.
+    """
 
     PLACE: ClassVar[Place] = "budget"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
     AUTO_FOCUS = ""
 
-    def __init__(self, name: str, compute: Callable[[int | None], BudgetCurves]) -> None:
+    def __init__(
+        self, name: str, compute: Callable[[int | None], BudgetCurves], sweep: Callable[[], Sequence[Swept]]
+    ) -> None:
         super().__init__()
+        self._sweep = sweep
+        self._swept: Sequence[Swept] | None = None
+        self._shows_settings = False
         self._name_of_run = name
         self._compute = compute
         self._curves: BudgetCurves | None = None
@@ -50,7 +63,7 @@ class BudgetScreen(PlaceScreen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self.query_one("#plot", Plot).border_title = Content("questions whose answer is in the prompt")
+        self.query_one("#plot", Plot).border_title = Content(_OF_THE_PLOT)
         self._paint()
         self._read()
 
@@ -78,6 +91,9 @@ class BudgetScreen(PlaceScreen[None]):
     # ---- painting ------------------------------------------------------------------------------------------
 
     def _paint(self) -> None:
+        if self._shows_settings:
+            self._paint_settings()
+            return
         curves, header = self._curves, self.query_one("#header", Bar)
         if curves is None or self._cursor is None:
             header.say(Span(" BUDGET ", "recorded"), Span(f"  {one_line(self._name_of_run)}", "strong"))
@@ -94,7 +110,35 @@ class BudgetScreen(PlaceScreen[None]):
         self.query_one("#crossings", LinesView).show(self._sentences(curves))
         self.call_after_refresh(self._draw)
 
+    @work(group="sweeping", exclusive=True)
+    async def _compare(self) -> None:
+        try:
+            self._swept = await self.in_thread(self._sweep)
+        except MemreplayError as error:
+            self.notify(str(error), severity="error", markup=False)
+            self._shows_settings = False
+        self._paint()
+
+    def _paint_settings(self) -> None:
+        """Show the settings of each memory, and what can be said of them."""
+        header, plot = self.query_one("#header", Bar), self.query_one("#plot", Plot)
+        header.say(Span(" SETTINGS ", "recorded"), Span(f"  {one_line(self._name_of_run)}", "strong"))
+        self.query_one("#figures", Head).show([])
+        if self._swept is None:
+            plot.show([line(Span("reading every prompt …", "dim"))])
+            return
+        lines: list[Line] = []
+        for result in self._swept:
+            lines += [line(Span(one_line(result.backend), "strong")), *as_lines(sweep_table(result)), line()]
+        plot.show(lines or [line(Span("no ranking or evidence was recorded", "dim"))])
+        said = [
+            f"{one_line(each.backend)}: {sentence}" for each in self._swept for sentence in sweep_sentences(each)
+        ]
+        self.query_one("#crossings", LinesView).show([line(Span(" "), Span(one), hang=1) for one in said])
+
     def _draw(self) -> None:
+        if self._shows_settings:
+            return
         if self._curves is None or self._cursor is None:
             return
         plot = self.query_one("#plot", Plot)
@@ -138,6 +182,14 @@ class BudgetScreen(PlaceScreen[None]):
         if self._curves is not None:
             self._hits, self._cursor = None, None
             self._read()
+
+    def action_settings(self) -> None:
+        self._shows_settings = not self._shows_settings
+        title = "settings, cut from the recorded rankings" if self._shows_settings else _OF_THE_PLOT
+        self.query_one("#plot", Plot).border_title = Content(title)
+        if self._shows_settings and self._swept is None:
+            self._compare()
+        self._paint()
 
     @property
     def picture_name(self) -> str:

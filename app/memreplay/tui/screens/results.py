@@ -6,11 +6,11 @@ One screen lists a conversation or a whole run; what changed between two runs is
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from textual import events, work
 from textual.app import App, ComposeResult
@@ -18,10 +18,11 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memreplay.debugger.budget import BudgetCurves, budget_curves
+from memreplay.debugger.recorded_sweep import sweeps_of_rankings
 from memreplay.errors import MemreplayError
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
-from memreplay.timeline.timeline import Answer
+from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import (
     AgainstWanted,
@@ -62,6 +63,8 @@ from memreplay.views.panels.results import (
 )
 from memreplay.views.text import Span, one_line, shown_key
 
+T = TypeVar("T")
+
 _ROOMY = 30
 """Rows of a screen from which on panels have borders and replies two rows."""
 
@@ -98,8 +101,8 @@ class Listed(Protocol):
     def attributed(self) -> Iterator[tuple[str, Labels]]:
         """Yield what is known of where facts were lost, again and again, with how far this has got."""
 
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        """Return the budget curves at so many hits."""
+    def of_timelines(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
+        """Return what ``make`` makes of the timelines listed and the settings of their run."""
 
     def open(self, conversation: str) -> ReplaySource:
         """Return one of the conversations."""
@@ -122,8 +125,8 @@ class OfConversation:
     def attributed(self) -> Iterator[tuple[str, Labels]]:
         yield "", labels_of(self.source.timeline, self.table)
 
-    def curves(self, top_k: int | None) -> BudgetCurves:
-        return budget_curves([self.source.timeline], self.source.settings, top_k)
+    def of_timelines(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
+        return make([self.source.timeline], self.source.settings)
 
     def open(self, conversation: str) -> ReplaySource:
         return self.source
@@ -156,11 +159,11 @@ class OfRun:
             labels = {**labels, **labels_in(self.path, self._run.id, conversation)}
             yield f"attributing failures: {done} of {len(self._run.conversations)} conversations", labels
 
-    def curves(self, top_k: int | None) -> BudgetCurves:
+    def of_timelines(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
         with closing(Recording.open(self.path)) as recording, reporting_damage(self.path):
             run = recording.run()
             timelines = (recording.timeline(run.id, id_) for id_ in recording.conversation_ids(run.id))
-            return budget_curves(timelines, run.settings, top_k)
+            return make(timelines, run.settings)
 
     def open(self, conversation: str) -> ReplaySource:
         return recorded(self.path, conversation)
@@ -535,8 +538,13 @@ class ResultsScreen(ResultsTab):
 
     def action_budget(self) -> None:
         """Show how much reaches the prompt at which budget."""
+
+        def curves(top_k: int | None) -> BudgetCurves:
+            return self.listed.of_timelines(lambda timelines, settings: budget_curves(timelines, settings, top_k))
+
         if len(self._matrix.table):
-            self.app.push_screen(BudgetScreen(self.listed.name, self.listed.curves))
+            tried = partial(self.listed.of_timelines, sweeps_of_rankings)
+            self.app.push_screen(BudgetScreen(self.listed.name, curves, tried))
 
     def action_why(self) -> None:
         self._explain_selected(to_write=False)
