@@ -23,7 +23,7 @@ from tests.faults.effort import PHASES, TORTURE
 from tests.stubs.memory import Key, contents, fold
 from tests.tui.conftest import open_app, replay_of, until
 
-CONVERSATIONS = ("identity-01", "multi-01", "multi-08")
+CONVERSATIONS = ("long-04-sessions-1-2", "identity-01")
 KEYS = (".", ",", "]", "[", "}", "{", "g", "G", "v", "d", "1", "2", "3", "space")
 WALKS = st.lists(st.sampled_from(KEYS), min_size=8, max_size=12)
 
