@@ -61,7 +61,7 @@ def assert_panels_are_the_fold(screen: ReplayScreen, timeline: Timeline, events:
         if pane.backend == "full_context" and screen.architectures.page == "memory":
             log = next(view.text for view in pane.panels if view.panel.name == "context log")
             for text in stored.values():
-                assert "".join(visible(text).split()) == "".join(log.replace("×", "").split())
+                assert "".join(visible(text).replace("×", "").split()) == "".join(log.replace("×", "").split())
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
