@@ -72,12 +72,8 @@ bench: $(VENV)/.dev
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist
 
-# The shipped recordings: a small budget for long conversations, so that the architectures disagree; then three stories.
+# The shipped recordings: a small budget for long conversations, so that the architectures disagree; then four stories.
 demo: $(VENV)/.run
-	rm -f recordings/demo.sqlite3
-	$(BIN)/memreplay --batch --perceive --no-cache --top-k 3 --context-tokens 500 \
-		--dataset identity-01 --dataset multi-01 --dataset multi-08 \
-		--recording recordings/demo.sqlite3 --output recordings/demo.results.json
 	$(BIN)/python recordings/make_demos.py
 
 # Redraws the screenshots of the README.

@@ -1,6 +1,7 @@
-"""Makes the demos in ``recordings/demos``: ``make demo`` runs it.
+"""Makes the shipped recordings: ``make demo`` runs it.
 
-Each demo tells one story about memory, on a part of a long history, in a few questions. The story is not assumed: parts
+``demo.sqlite3`` has the first sessions of a long history and a short conversation, with little room in a prompt. Each
+recording in ``recordings/demos`` tells one story about memory, on a part of a long history, in a few questions. The story is not assumed: parts
 are tried until a recorded run shows it, notes are placed where the run shows it, and if no part does, this ends with an
 error.
 """
@@ -23,7 +24,11 @@ from memreplay.recording.reader import Recording
 from memreplay.timeline.annotations import Bookmark
 from memreplay.timeline.timeline import Timeline
 
-DEMOS = Path(__file__).resolve().parent / "demos"
+RECORDINGS = Path(__file__).resolve().parent
+DEMOS = RECORDINGS / "demos"
+FIRST = ("long-04", (1, 2), "identity-01")
+"""What ``demo.sqlite3`` has: the sessions of a history, and a conversation."""
+FIRST_OPTIONS = ("--perceive", "--no-cache", "--top-k", "6", "--context-tokens", "900")
 SESSIONS = (2, 3)
 """Sessions in a part: few, so that the recording stays small."""
 QUESTIONS = 6
@@ -112,6 +117,17 @@ def _moved(question: dict[str, Any], numbers: Sequence[int]) -> dict[str, Any] |
 
 
 # ---- running -------------------------------------------------------------------------------------------------------
+
+
+def make_first(histories: Sequence[dict[str, Any]]) -> None:
+    """Record the demo that is opened first."""
+    name, sessions, short = FIRST
+    part = part_of(next(history for history in histories if history["id"] == name), sessions)
+    target = RECORDINGS / "demo.sqlite3"
+    target.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        run(part, (*FIRST_OPTIONS, "--dataset", short), target, Path(folder))
+    print(f"{target.name}: {part.name}, {short}, {target.stat().st_size:,} bytes", flush=True)
 
 
 def run(part: Part, options: Sequence[str], recording: Path, folder: Path) -> dict[str, dict[str, Row]]:
@@ -332,6 +348,8 @@ def main() -> None:
     # English first: these demos are what most people open first.
     histories.sort(key=lambda history: history["language"] != "en")
     wanted, missing = sys.argv[1:], []
+    if not wanted or "demo" in wanted:
+        make_first(histories)
     for story in STORIES:
         if not wanted or story.name in wanted:
             try:

@@ -90,8 +90,8 @@ def facts_with(recording: Path, words: str, turn: int) -> list[str]:
 
 
 def main() -> None:
-    steps = [("results of all", "down"), ("results of all", "enter"), *((f"turn {turn}/18", ".") for turn in range(1, 8))]
-    asyncio.run(draw(demo_recording(), [(steps, "turn 8/18", "replay", (160, 45))]))
+    steps = [("results of all", "down"), ("results of all", "enter"), *((f"turn {turn}/50", ".") for turn in range(1, 8))]
+    asyncio.run(draw(demo_recording(), [(steps, "turn 8/50", "replay", (160, 45))]))
     with tempfile.TemporaryDirectory() as folder:
         bug = Path(folder) / "bug.sqlite3"
         memreplay("--batch", *BUG, "--recording", str(bug))

@@ -60,7 +60,7 @@ def remarks(results: Results) -> list[str]:
             f" ({key.corrections} corrections in all)."
         )
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
-        sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
+        sentences.append(f"{EXTRACTIVE_MODEL} picks sentences and options; it is not a language model.")
     return [*sentences, *_test_sentences(results), *_what_if_sentences(results)]
 
 
@@ -105,7 +105,7 @@ def headline_remarks(results: Results) -> list[str]:
     sentences += _verdict_sentences(results)
     sentences += _writer_sentences(results)
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
-        sentences.append(f"{EXTRACTIVE_MODEL} is an embedded reader that picks words; it is not a language model.")
+        sentences.append(f"{EXTRACTIVE_MODEL} picks sentences and options; it is not a language model.")
     return sentences
 
 

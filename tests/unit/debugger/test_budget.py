@@ -30,9 +30,9 @@ def demo() -> BudgetCurves:
 def test_every_memory_has_a_curve_and_only_what_composes_its_prompt_anew_is_estimated(demo: BudgetCurves) -> None:
     assert list(demo.memories) == ["hybrid", "rag", "full_context"], "in the order of the run, without controls"
     assert [curve.estimated for curve in demo.memories.values()] == [True, False, False]
-    assert {curve.n for curve in demo.memories.values()} == {15}
+    assert {curve.n for curve in demo.memories.values()} == {12}
     assert (demo.budgets[:3], demo.budgets[-1]) == ((128, 256, 512), 16384)
-    assert (demo.top_k, demo.context_tokens) == (3, 500)
+    assert (demo.top_k, demo.context_tokens) == (6, 900)
 
 
 def test_a_larger_budget_holds_no_less_and_intervals_enclose_the_shares(demo: BudgetCurves) -> None:
@@ -45,9 +45,9 @@ def test_a_larger_budget_holds_no_less_and_intervals_enclose_the_shares(demo: Bu
 
 def test_crossings_are_named_with_the_budget_and_the_leads_on_both_sides(demo: BudgetCurves) -> None:
     (crossing,) = [each for each in demo.crossings if {each.first, each.second} == {"rag", "full_context"}]
-    assert (crossing.first, crossing.tokens) == ("rag", 1500)
+    assert (crossing.first, crossing.tokens) == ("rag", 2600)
     assert crossing.below[1] > crossing.below[2] and crossing.above[1] < crossing.above[2]
-    assert crossing.words.startswith("rag is ahead of full_context below 1,500 tokens (87 % against 20 % at 640)")
+    assert crossing.words.startswith("rag is ahead of full_context below 2,600 tokens (67 % against 0 % at 256)")
 
 
 def test_more_hits_raise_the_curve_of_a_memory_that_they_limit(demo: BudgetCurves) -> None:
@@ -63,5 +63,5 @@ def test_the_drawing_has_each_memory_and_the_cursor_at_any_size(demo: BudgetCurv
         assert len(rows) == max(height - 1, 4)
         assert "512" in rows[-1] and any("▲" in row for row in rows)
     said = "\n".join("".join(span.text for span in each.spans) for each in figures_lines(demo, 2))
-    assert "rag" in said and "n 15" in said and "estimate" in said
+    assert "rag" in said and "n 12" in said and "estimate" in said
     assert "~" in budget_table(demo).texts[0][2]

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 from pydantic import BaseModel
 
-from memreplay.paths import demo_recording
+from memreplay.paths import demo_recording, demo_recordings
 from memreplay.scoring.comparisons import Comparison
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.question_row import QuestionRow
@@ -37,8 +37,12 @@ def test_there_are_ten_queries() -> None:
 
 
 @pytest.mark.parametrize("title", QUERIES)
-def test_each_query_finds_something_in_the_shipped_recording(title: str, demo: sqlite3.Connection) -> None:
-    assert demo.execute(QUERIES[title]).fetchall()
+def test_each_query_finds_something_in_a_shipped_recording(title: str) -> None:
+    for path in demo_recordings():
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
+            if db.execute(QUERIES[title]).fetchall():
+                return
+    raise AssertionError("it finds nothing in any")
 
 
 def test_every_table_and_view_is_documented(demo: sqlite3.Connection) -> None:

@@ -1,55 +1,56 @@
-"""Parses the context of a prompt into sentences, each with its speaker and its dates written out.
+"""Splits the context of a prompt into sentences, each with its speaker and the times that it says.
 
 Memories write ``[8 May 2023, 13:56]`` above lines of ``Speaker: text``; a line without a speaker continues the turn
-above it. "Yesterday" then becomes "yesterday (7 May 2023)", so that dates are compared as words are.
+above it. "Yesterday" then is 7 May 2023; a sentence that says no time is about the day on which it was said.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from datetime import date, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import date
 from typing import NamedTuple
 
-from memory_backends.retrieval.keyword import language_of
 from memory_backends.retrieval.rendering import MONTHS as ENGLISH_NAMES
-from memory_backends.text import (
-    ENGLISH_MONTHS,
-    MONTHS,
-    NUMBERS,
-    SPANISH_MONTHS,
-    WEEKDAYS,
-    any_of,
-    folded,
-    sentences_of,
-)
+from memory_backends.text import SPANISH_MONTHS, folded, sentences_of
+from memreplay.grading.times import Time, times_in
 
 USER, ASSISTANT = "user", "assistant"
 ROLES = {"user": USER, "human": USER, "ai": ASSISTANT, "assistant": ASSISTANT, "agent": ASSISTANT}
 """Folded labels that are no names, with what a question calls them."""
 
-_SAMPLE = 4000
-"""Characters of a context by which its language is told."""
-
 _KNOWN = re.compile(r"\A\s*(?:Known:|[-*•])\s+")
 _STAMP = re.compile(r"\s*\[([^\]\n]{4,60})\]\s*")
 _LABEL = re.compile(r"([^\W\d_][\w.'’ -]{0,39}?):\s+(?=\S)")
-_WRITTEN_DAY = re.compile(rf"(\d{{1,2}}) ({any_of(ENGLISH_MONTHS)}),? (\d{{4}})|(\d{{4}})-(\d\d)-(\d\d)")
+_FEWEST_WORDS = 4
+_SPANISH_NAMES = tuple(SPANISH_MONTHS)
 
 
 class Sentence(NamedTuple):
-    """A sentence of a context. ``dated`` is ``text`` with its dates written out; ``turn`` numbers what was said."""
+    """A sentence of a context. ``said`` is the day, where it is known; ``turn`` numbers what was said from 1."""
 
     text: str
-    dated: str
     speaker: str | None
-    said: str
+    said: date | None
     turn: int
+
+    def times(self) -> Sequence[Time]:
+        """Return the times that it says, or else the day on which it was said."""
+        if found := times_in(self.text, self.said):
+            return [_in_its_year(time, self.said) for time in found]
+        return [Time(self.said, self.said, "")] if self.said else []
+
+    def with_dates(self, spanish: bool) -> str:
+        """Return the sentence with its times written out behind it: ``I was there yesterday. (7 May 2023)``."""
+        notes = dict.fromkeys(
+            _written(time, self.said, spanish) for time in self.times() if not time.is_of_any_year
+        )
+        new = [note for note in notes if folded(note) not in folded(self.text)]
+        return f"{self.text} ({'; '.join(new)})" if new else self.text
 
 
 def read_sentences(context: str) -> tuple[Sentence, ...]:
     """Return the sentences of a context, in order."""
-    spanish = is_spanish(context)
     rows = context.split("\n")
     labels = {folded(match[1]) for row in rows if (match := _LABEL.match(row))}
     only_roles = bool(labels & ROLES.keys())
@@ -66,157 +67,70 @@ def read_sentences(context: str) -> tuple[Sentence, ...]:
         elif begins:
             speaker = None
         turn += begins
-        day_said = written(said, spanish) if said else ""
-        found += [Sentence(text, _dated(text, said, spanish), speaker, day_said, turn) for text in _units(body)]
+        found += [Sentence(text, speaker, said, turn) for text in _units(body)]
     return tuple(found)
 
 
-_FEWEST_WORDS = 4
-
-
-def _units(row: str) -> list[str]:
-    """Return the sentences of a row; one of a few words stands with the next, or says nothing."""
-    units: list[str] = []
-    for sentence in sentences_of(row):
-        if units and len(units[-1].split()) < _FEWEST_WORDS:
-            units[-1] += " " + sentence
-        else:
-            units.append(sentence)
-    return units
-
-
-def is_spanish(context: str) -> bool:
-    """Return whether a context is Spanish rather than English."""
-    return language_of(context[:_SAMPLE]) == "spanish"
-
-
 def _day_in(stamp: str) -> date | None:
-    match = _WRITTEN_DAY.search(folded(stamp))
-    if match is None:
-        return None
-    day, month, year = (match[1], str(MONTHS[match[2]]), match[3]) if match[1] else (match[6], match[5], match[4])
-    return _day(int(year), int(month), int(day))
+    return next((time.first for time in times_in(stamp) if time.days == 1 and not time.is_of_any_year), None)
 
 
-def _day(year: int, month: int, day: int) -> date | None:
-    try:
-        return date(year, month, day)
-    except ValueError:
-        return None
+def _units(row: str) -> Iterator[str]:
+    """Yield the sentences of a row; one of a few words stands with the next, or says nothing."""
+    begun = ""
+    for sentence in sentences_of(row):
+        begun = f"{begun} {sentence}" if begun else sentence
+        if len(sentence.split()) >= _FEWEST_WORDS:
+            yield begun
+            begun = ""
+    if begun:
+        yield begun
 
 
-_SPANISH_NAMES = tuple(SPANISH_MONTHS)
-_WEEKDAY_NAMES = tuple(name.title() for name in WEEKDAYS)
-_SHORT_MONTHS = {name[:3]: number for name, number in ENGLISH_MONTHS.items()} | {"sept": 9}
-_MONTH = MONTHS | _SHORT_MONTHS
-_COUNT = {name: value for name, value in NUMBERS.items() if 0 < value <= 12 and name != "once"} | {
-    "a": 1, "an": 1, "un": 1, "una": 1, "a couple of": 2, "a few": 3, "unos": 3, "unas": 3,
-}  # fmt: skip
-_UNIT = {
-    "day": "day", "dia": "day", "week": "week", "semana": "week", "weekend": "weekend", "month": "month",
-    "mes": "month", "year": "year", "ano": "year",
-}  # fmt: skip
-_FIXED = {
-    "yesterday": -1, "last night": -1, "ayer": -1, "anoche": -1, "today": 0, "tonight": 0, "this morning": 0,
-    "this afternoon": 0, "this evening": 0, "hoy": 0, "esta manana": 0, "esta noche": 0, "esta tarde": 0,
-    "tomorrow": 1, "day before yesterday": -2, "anteayer": -2, "day after tomorrow": 2, "pasado manana": 2,
-}  # fmt: skip
+def _in_its_year(time: Time, said: date | None) -> Time:
+    """Return a time without a year as the one that is nearest to a day."""
+    if not time.is_of_any_year or said is None:
+        return time
+    shifts = (said.year + shift - time.first.year for shift in (-1, 0, 1))
+    years = [time._replace(first=_later(time.first, years), last=_later(time.last, years)) for years in shifts]
+    return min(years, key=lambda one: abs(one.first - said))._replace(is_of_any_year=False)
 
 
-def written(day: date, spanish: bool) -> str:
-    """Return a day as ``7 May 2023`` or ``7 de mayo de 2023``."""
-    return f"{day.day} {'de ' * spanish}{_month(day.year, day.month, spanish)}"
+def _later(day: date, years: int) -> date:
+    return day.replace(year=day.year + years, day=min(day.day, 28) if day.month == 2 else day.day)
 
 
-def _month(year: int, month: int, spanish: bool) -> str:
-    return f"{_SPANISH_NAMES[month - 1]} de {year}" if spanish else f"{ENGLISH_NAMES[month - 1]} {year}"
+def marks_of(times: Sequence[Time]) -> frozenset[str]:
+    """Return the years, months, weeks and days of times, as terms that texts share."""
+    found: set[str] = set()
+    for time in times:
+        middle = time.first + (time.last - time.first) / 2
+        if not time.is_of_any_year:
+            found.add(f"{middle:%Y}")
+        if time.days <= 31:
+            found.add(f"month {middle.month}")
+        if time.days <= 14 and not time.is_of_any_year:
+            found.add(f"week {middle:%G %V}")
+        if time.days == 1:
+            found.add(f"{middle:%m-%d}")
+    return frozenset(found)
 
 
-def _shifted_month(said: date, shift: int) -> tuple[int, int]:
-    months = said.year * 12 + said.month - 1 + shift
-    return months // 12, months % 12 + 1
+_COUNTED = re.compile(r"\b(?:(?:\w+ )?(?:week|weekend)s?|\w+day)\b(?<!yesterday)(?<!today)")
 
 
-def _shifted(match: re.Match[str], said: date, spanish: bool) -> str:
-    """Return what "two weeks ago", "last month", "el año que viene" mean."""
-    parts = match.groupdict()
-    word = parts.get("count") or "1"
-    sign = 1 if parts.get("next") else 0 if parts.get("this") else -1
-    count = sign * (int(word) if word.isdigit() else _COUNT[word])
-    unit = _UNIT[parts["unit"]]
-    if unit == "year":
-        return str(said.year + count)
-    if unit == "month":
-        return _month(*_shifted_month(said, count), spanish)
-    if unit == "day":
-        return written(said + timedelta(count), spanish)
-    about = written(said + timedelta(7 * count), spanish)
-    if spanish or not sign:
-        return about
-    many = "the " + unit if abs(count) == 1 else f"{abs(count)} {unit}s"
-    side = f"{many} {'after' if sign > 0 else 'before'} {written(said, spanish)}"
-    return side if abs(count) == 1 else f"{side}, {about}"
-
-
-def _weekday(match: re.Match[str], said: date, spanish: bool) -> str:
-    """Return what "last Sunday", "on Tuesday", "el lunes que viene" mean."""
-    number = WEEKDAYS[match["weekday"]]
-    later = match.groupdict().get("next")
-    days = (number - said.weekday()) % 7 or 7 if later else -((said.weekday() - number) % 7 or 7)
-    day = written(said + timedelta(days), spanish)
-    if spanish:
-        return day
-    return f"{day}, the {_WEEKDAY_NAMES[number]} {'after' if later else 'before'} {written(said, spanish)}"
-
-
-def _without_year(match: re.Match[str], said: date, spanish: bool) -> str:
-    """Return the "20 June", "el 3 de mayo" or "17th" that is nearest to the day it was said."""
-    parts = match.groupdict()
-    month = _MONTH[parts["month"]] if parts.get("month") else None
-    days: list[date | None] = []
-    for shift in (-1, 0, 1):
-        year, number = (said.year + shift, month) if month else _shifted_month(said, shift)
-        days.append(_day(year, number, int(parts["day"])))
-    near = [day for day in days if day]
-    return written(min(near, key=lambda day: abs(day - said)), spanish) if near else ""
-
-
-_U = rf"(?P<unit>{any_of(_UNIT)})(?:s|es)?"
-_W = rf"(?P<weekday>{any_of(WEEKDAYS)})"
-_M = rf"(?P<month>{any_of(_MONTH)})"
-_N = rf"(?P<count>\d{{1,2}}|{any_of(_COUNT)})"
-_D = r"(?P<day>\d{1,2})"
-_WAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date, bool], str]], ...] = tuple(
-    (re.compile(rf"\b{pattern}\b"), way)
-    for pattern, way in (
-        (any_of(_FIXED), lambda match, said, spanish: written(said + timedelta(_FIXED[match[0]]), spanish)),
-        (rf"{_N} {_U} ago", _shifted),
-        (rf"hace {_N} {_U}", _shifted),
-        (rf"(?:last|this past|past|(?P<next>next)|(?P<this>this)) {_U}", _shifted),
-        (rf"(?:el|la) {_U} (?:pasad[oa]|(?P<next>que viene))", _shifted),
-        (rf"(?:last|this past|past|on|(?P<next>next)) {_W}", _weekday),
-        (rf"el {_W} (?:pasado|(?P<next>que viene))", _weekday),
-        (rf"{_D}(?:st|nd|rd|th)?(?: of| de)? {_M}\b(?!\.?,? (?:del? )?(?:19|20)\d\d)", _without_year),
-        (rf"{_M}\.? {_D}(?:st|nd|rd|th)?\b(?![:.]\d|,? (?:19|20)\d\d)", _without_year),
-        (rf"the {_D}(?:st|nd|rd|th)\b(?! (?:of )?{any_of(_MONTH)}\b)", _without_year),
-        (rf"el (?:dia )?{_D}\b(?! (?:de )?{any_of(_MONTH)}\b)", _without_year),
-    )
-)
-_PLAIN = str.maketrans("áéíóúüñÁÉÍÓÚÜÑ", "aeiouunAEIOUUN")
-
-
-def _dated(text: str, said: date | None, spanish: bool) -> str:
-    """Return a sentence with each date behind the words that mean it."""
-    plain = text.translate(_PLAIN).lower()
-    if said is None or len(plain) != len(text):
-        return text
-    notes: dict[int, str] = {}
-    for pattern, way in _WAYS:
-        for match in pattern.finditer(plain):
-            try:
-                notes.setdefault(match.end(), way(match, said, spanish))
-            except (ValueError, OverflowError):
-                continue
-    for end, note in sorted(notes.items(), reverse=True):
-        text = f"{text[:end]} ({note}){text[end:]}" if note else text
-    return text
+def _written(time: Time, said: date | None, spanish: bool) -> str:
+    """Return a day, month or year as ``7 May 2023``, ``mayo de 2023``; weeks as ``two weeks before 7 May 2023``."""
+    names, of = (_SPANISH_NAMES, "de ") if spanish else (ENGLISH_NAMES, "")
+    middle = time.first + (time.last - time.first) / 2
+    if time.days > 14:
+        return str(middle.year) if time.days > 31 else f"{names[middle.month - 1]} {of}{middle.year}"
+    day, base = (f"{one.day} {of}{names[one.month - 1]} {of}{one.year}" for one in (middle, said or middle))
+    if time.days == 1 and not time.words:
+        return f"dicho el {day}" if spanish else f"said on {day}"
+    if spanish or said is None or not (counted := _COUNTED.search(time.words)):
+        return day if time.days == 1 else f"hacia el {day}" if spanish else f"about {day}"
+    unit = re.sub(r"^(?:last|past|next|this|on) ", "", counted[0])
+    unit = unit.title() if unit.endswith("day") else unit
+    side = f"{unit if ' ' in unit else 'the ' + unit} {'before' if middle < said else 'after'} {base}"
+    return f"{day}, {side}" if time.days == 1 else side
