@@ -112,7 +112,8 @@ def _values_of(said: str, question: Question) -> list[str]:
     spans = [(token.start, token.end) for token in new if token.kind != "word" or token.text in names]
     if 0 < len(new) <= _SHORT_REPLY:
         spans.append((new[0].start, new[-1].end))
-    return [folded(said)[start:end] for start, end in dict.fromkeys(spans)]
+    written = said if len(said) == len(folded(said)) else folded(said)
+    return [written[start:end] for start, end in dict.fromkeys(spans)]
 
 
 class Attributor:
