@@ -169,7 +169,7 @@ def score_recall(question: Question, text: str) -> Score:
         if _CONTRADICTS.match(folded(further)) and not says_another_time(question.text, further):
             scored = score_recall(question, further)
             if scored.outcome == "correct":
-                return scored.model_copy(update={"predicted": text, "uncertain": True})
+                return scored.model_copy(update={"predicted": text, "decided_by": "overlap", "uncertain": True})
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     if (values := json_values(answer)) and len(values) == 1:
         answer = values[0]
@@ -268,8 +268,8 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
     wanted = [token for _, token in content_of(tokens_of(question.expected))]
     wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
     names, other_names = ({folded(name) for name in NAME.findall(text)} for text in (question.expected, answer))
-    if not names.issuperset(token.text for token in wanted):
-        names.discard(folded(question.expected.split()[0]))
+    if not names.issuperset(token.text for token in wanted) and (first := NAME.match(question.expected)):
+        names.discard(folded(first[0]))
     given = [
         token
         for token in wanted
@@ -308,14 +308,15 @@ _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.
 _PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
 
 
-_REASON: Final = re.compile(r"(?:;|,? (?:because|since|porque)\b)[^;]*\Z")
-_OR: Final = re.compile(r"\b(?:either|or|o)\b", re.IGNORECASE)
+_REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
+_OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
 
 def _alternatives(expected: str) -> list[str]:
     """Return each of the answers that "the sea or a lake; she likes to swim" accepts, without the reason."""
-    parts = [part.strip() for part in _OR.split(_REASON.sub("", expected)) if re.search(r"\w", part)]
-    return [] if parts == [expected.strip()] else parts
+    parts = [part.strip() for part in _OR.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
+    figures = {any(token.kind != "word" for _, token in content_of(tokens_of(part))) for part in parts}
+    return [] if parts == [expected.strip()] or len(figures) > 1 else parts
 
 
 def _without_what_is_asked(question: Question) -> str | None:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 from typing import Final
 
 from memreplay.grading.read import Token, content_of, folded, is_stop_word, same_token, stem_keys, tokens_of
@@ -150,17 +151,17 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
     """ "NYC" for "New York City", "k8s" for "kubernetes", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
     or "World Health Organization" for "WHO".
     """
-    bare = answer.strip(" .")
+    bare = re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", answer.strip(" ."), flags=re.IGNORECASE)
     if re.fullmatch(r"[A-Z]{2,6}", bare):
-        words = (_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in bare)
-        return re.compile(rf"\b{words}\b")
+        # "Coordinated Universal Time" is UTC.
+        orders = permutations(bare) if len(bare) == _TURNED else [tuple(bare)]
+        forms = [(_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in order) for order in orders]
+        return re.compile(rf"\b(?:{'|'.join(forms)})\b")
     if _CODE.fullmatch(bare):
         signs = r"[\s-]?".join(re.findall(r"[^\W_]", bare))
         return re.compile(rf"\b{signs}\b", re.IGNORECASE)
-    words_of_it = re.findall(
-        r"[^\W_]+", re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", bare, flags=re.IGNORECASE)
-    )
-    forms: list[str] = []
+    words_of_it = re.findall(r"[^\W_]+", bare)
+    forms = []
     if len(words_of_it) == 1 and (word := words_of_it[0]).isalpha():
         if len(word) > _SHORT_WORD:
             forms.append(rf"(?i:{word[0]}{len(word) - 2}{word[-1]})")
@@ -183,6 +184,8 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
 _SHORT_WORD: Final = 6
+_TURNED: Final = 3
+"""Letters of initials that may stand in another order than the words."""
 
 
 def spelled_out(answer: str, text: str) -> str:

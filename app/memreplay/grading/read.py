@@ -754,7 +754,8 @@ _NAMED_TIMES: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, 
 _PARTS_OF_AN_HOUR: Final = {"half": 30, "media": 30, "quarter": 15, "cuarto": 15}
 _TIME: Final = re.compile(
     rf"(?<!\S)(?:(?P<named>{'|'.join(_NAMED_TIMES)})"
-    r"|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+ (?:minutes )?past|#\d+ minutes to) )?"
+    r"|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+ (?:minutes )?past"
+    r"|#\d+ minutes to|#(?:10|20|25) to(?= #\d+ in the)) )?"
     r"(?:(?P<clock>@)|#(?P<hour>\d|1\d|2[0-4])"
     r"(?:(?:(?<=la #\d)|(?<=las #\d)|(?<=las #\d\d)) (?P<added>(?:y|menos) (?:media|cuarto|#\d+)))?)"
     r"(?P<oclock> oclock)?"

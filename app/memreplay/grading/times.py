@@ -245,7 +245,8 @@ def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
 
 
 _PARTS: Final = {
-    "early": (0, 12), "mid": (8, 21), "late": (18, 31), "spring": (59, 151), "primavera": (59, 151),
+    "early": (0, 12), "beginning": (0, 12), "start": (0, 12), "principios": (0, 12), "mid": (8, 21),
+    "late": (18, 31), "end": (18, 31), "finales": (18, 31), "spring": (59, 151), "primavera": (59, 151),
     "summer": (151, 243), "verano": (151, 243), "autumn": (243, 334), "fall": (243, 334), "otono": (243, 334),
     "winter": (334, 425), "invierno": (334, 425),
 }  # fmt: skip

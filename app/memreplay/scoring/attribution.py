@@ -27,7 +27,7 @@ from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
 from memreplay.grading.read import content_of, folded, same_token, tokens_of
-from memreplay.grading.veto import NAME, asserted
+from memreplay.grading.veto import asked_by, asserted
 from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
@@ -102,7 +102,7 @@ def _values_of(said: str, question: Question) -> list[str]:
     if is_abstention(said):
         return []
     asked = tokens_of(question.text)
-    names = {folded(name) for name in NAME.findall(said)} | DAY_NAMES.keys()
+    names = asked_by(said).names | DAY_NAMES.keys()
     kinds = {token.kind for _, token in content_of(tokens_of(question.expected))}
     new = [
         token
@@ -112,7 +112,8 @@ def _values_of(said: str, question: Question) -> list[str]:
     spans = [(token.start, token.end) for token in new if token.kind != "word" or token.text in names]
     if 0 < len(new) <= _SHORT_REPLY:
         spans.append((new[0].start, new[-1].end))
-    return [folded(said)[start:end] for start, end in dict.fromkeys(spans)]
+    written = said if len(said) == len(folded(said)) else folded(said)
+    return [written[start:end] for start, end in dict.fromkeys(spans)]
 
 
 class Attributor:

@@ -396,8 +396,10 @@ def _is_short(wanted: tuple[str, ...]) -> bool:
 
 def _is_exact(token: Token) -> bool:
     """Return whether an amount with its unit has so many digits that it is hardly of anything else: "£4,480"."""
-    digits = re.sub(r"\D", "", token.text).rstrip("0")
-    return token.kind == "number" and bool(token.extra) and len(digits) >= _EXACT
+    if token.kind != "number" or not token.extra:
+        return False
+    is_round = abs(token.number) < _SMALL_NUMBER and token.number.is_integer()
+    return not is_round and len(re.sub(r"\D", "", token.text).rstrip("0")) >= _EXACT
 
 
 @lru_cache(maxsize=1024)
