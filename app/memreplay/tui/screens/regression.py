@@ -64,9 +64,7 @@ class RegressionScreen(ResultsTab):
             for name, run in zip(names, runs, strict=True)
         )
         self._labels = [run.labels or {} for run in runs]
-        asked = runs[0].table.questions
-        by_choice = {(listed.conversation, listed.question.id) for listed in asked if listed.question.choices}
-        self._by_choice = frozenset(by_choice if len(by_choice) < len(asked) else ())
+        self._by_choice = runs[0].table.by_choice
         self._recording = paths[0]
         if trunk is not None:
             self.sources[trunk.timeline.conversation.id, 0] = trunk
