@@ -105,7 +105,7 @@ def main() -> None:
             gone += ["--delete", f"point:{id_}"]
         memreplay("fork", str(bug), "--at", "8", *gone)
         fork: Shot = ([("RECORDED", "F"), ("which branch to open", "enter")], "differs from turn 8", "fork", (140, 24))
-        on_bars = [("broken", "]"), ("RECORDED", "l"), *([("from when to when", "down")] * 3)]
+        on_bars = [("broken", "]"), ("RECORDED", "l"), *([("from when to when", "down")] * 2)]
         life: Shot = ([*on_bars, ("from when to when", "enter")], "stored: In which city", "lifetime", (140, 30))
         asyncio.run(draw(bug, [fork, life]))
         draw_agent(Path(folder) / "agent.sqlite3")

@@ -175,13 +175,15 @@ class MemreplayApp(TerminalApp):
 
     @work(group="opening", exclusive=True)
     async def _open_compared(self, left: Path, right: Path) -> None:
-        await loaded(*_SCREENS)
-        from memreplay.tui.screens.regression import RegressionScreen
-        from memreplay.tui.screens.tests import Opened, TestsScreen
-        from memreplay.tui.sources import recorded_run
-
         with self._reporting_errors():
-            runs = [await asyncio.to_thread(recorded_run, path) for path in (left, right)]
+            with opening(self, f"{left.name} and {right.name}"):
+                await loaded(*_SCREENS)
+                from memreplay.tui.screens.regression import RegressionScreen
+                from memreplay.tui.screens.tests import Opened, TestsScreen
+                from memreplay.tui.sources import recorded_run
+
+                runs = [await asyncio.to_thread(recorded_run, path) for path in (left, right)]
+            self._start.say("")
             if all(len(run.table) for run in runs):
                 self.push_screen(RegressionScreen((left, right), (runs[0], runs[1])))
                 return
@@ -586,10 +588,14 @@ class MemreplayApp(TerminalApp):
 
     @contextmanager
     def _reporting_errors(self) -> Iterator[None]:
+        """Show an error on the start screen; where another one is open, as a notification."""
         try:
             yield
         except MemreplayError as error:
-            self._start.say(str(error), trouble=True)
+            if self.screen is self._start:
+                self._start.say(str(error), trouble=True)
+            else:
+                self.notify(str(error), severity="error", markup=False)
 
     @contextmanager
     def _notifying_errors(self) -> Iterator[None]:

@@ -28,6 +28,7 @@ from memreplay.views.text import Line, Span, cells, line, one_line, pad, paragra
 
 _CHANGES: Final = (
     "+ added  − removed  ~ changed at this turn",
+    "≡ a question by choice, where others are asked in words",
     "▶ the cursor  ◇ 2 evidence of question 2  ◆ evidence of the question you came from  × cut from the prompt",
 )
 _IN_HELP: Final = (

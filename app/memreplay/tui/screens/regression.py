@@ -16,6 +16,7 @@ from memreplay.debugger.alignment import diverges_at
 from memreplay.errors import MemreplayError
 from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
+from memreplay.text import shortened
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Evidence, VisitWanted
@@ -30,6 +31,8 @@ from memreplay.views.text import Line, Span, one_line, wrapped
 
 _MOST_OF_SCORES = 9
 _SHORT = 30
+_LONGEST_NAME = 48
+"""Characters of what a branch changes that name it in the header."""
 _NO_ANSWERS = "the run that this departs from has no answers yet: play it to its end, and F lists this branch again"
 
 
@@ -55,15 +58,13 @@ class RegressionScreen(ResultsTab):
         same = paths[0].name == paths[1].name
         names = [str(path) if same else path.name for path in paths]
         if runs[1].branch is not None:
-            names = ["as recorded", runs[1].branch.edit]
+            names = ["as recorded", shortened(runs[1].branch.edit, _LONGEST_NAME)]
         self._names = tuple(
             name + ("" if run.status == "finished" else f" ({run.status})")
             for name, run in zip(names, runs, strict=True)
         )
         self._labels = [run.labels or {} for run in runs]
-        asked = runs[0].table.questions
-        by_choice = {(listed.conversation, listed.question.id) for listed in asked if listed.question.choices}
-        self._by_choice = frozenset(by_choice if len(by_choice) < len(asked) else ())
+        self._by_choice = runs[0].table.by_choice
         self._recording = paths[0]
         if trunk is not None:
             self.sources[trunk.timeline.conversation.id, 0] = trunk

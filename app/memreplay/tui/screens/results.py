@@ -367,7 +367,7 @@ class ResultsScreen(ResultsTab):
         narrowed = f"{self._choice.in_short} · {shown:,} of {total:,}" if self._choice.narrows else f"{total:,}"
         listing.border_title = Content(f"questions · {narrowed}")
         listing.show(self.document, in_view=self.document.cursor if chosen else None)
-        kinds = "≡ by choice, else in words  " if self._matrix.has_both_kinds else ""
+        kinds = "≡ by choice, else in words  " if self._matrix.table.by_choice else ""
         bounds = f"  {UNCERTAIN_LEGEND}" if has_uncertain(self._matrix) else ""
         self.query_one("#legend", Bar).say(Span(f" {kinds}{letters_legend(self._matrix.labels)}{bounds}", "dim"))
         self._show_columns()

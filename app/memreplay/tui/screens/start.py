@@ -321,7 +321,6 @@ class StartScreen(Screen[None]):
         if len(pair) < 2:
             self.say("Mark two recordings with space; then c compares them.")
         else:
-            self.say(f"comparing {pair[0].name} with {pair[1].name} …")
             self.post_message(ComparisonWanted(*pair))
 
     def _highlighted_recording(self) -> Path | None:

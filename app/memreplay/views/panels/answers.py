@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Final
 
@@ -111,6 +112,14 @@ class AnswersTable:
         repeats = self.repeats(listed, system)
         return repeats[-1] if repeats else None
 
+    @cached_property
+    def by_choice(self) -> frozenset[tuple[str, str]]:
+        """Return conversation and id of the multiple-choice questions, which lists mark with ``≡``; none where no
+        recall question stands beside them. Both kinds often have the same words.
+        """
+        found = {(listed.conversation, listed.question.id) for listed in self.questions if listed.question.choices}
+        return frozenset(found if len(found) < len(self.questions) else ())
+
     @property
     def has_repeats(self) -> bool:
         """Return whether any question was asked several times of the same system."""
@@ -204,7 +213,8 @@ def answers_view(timeline: Timeline, cursor: int) -> View:
     for number, listed in enumerate(table.questions, start=1):
         asked = [answer for system in table.systems if (answer := table.answer(listed, system)) is not None]
         signs = [sign_of(table.answer(listed, system)) for system in table.systems]
-        lines.append(_answered(signs, Span(f"{number}. ", "dim"), listed.question.text, asked))
+        kind = "≡ " if (listed.conversation, listed.question.id) in table.by_choice else ""
+        lines.append(_answered(signs, Span(f"{number}. {kind}", "dim"), listed.question.text, asked))
     return lines_view("answers", [*lines, *by_hand], note=" ".join(map(table.name_of, table.systems)))
 
 

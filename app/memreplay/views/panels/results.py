@@ -101,11 +101,6 @@ class Matrix:
         found = frozenset(at for at, system in enumerate(systems) if system.backend not in CONTROLS)
         return found or frozenset(range(len(systems)))
 
-    @cached_property
-    def has_both_kinds(self) -> bool:
-        """Return whether there are recall questions and multiple-choice ones, often with the same words."""
-        return len({bool(listed.question.choices) for listed in self.table.questions}) > 1
-
     # ---- filtering and sorting -----------------------------------------------------------------------------
 
     def filters(self) -> list[tuple[str, int]]:
@@ -357,7 +352,7 @@ class MatrixDocument(Selectable):
             spans.append(Span(pad(one_line(listed.question.type), widths.type) + " ", "title"))
         for place, system in enumerate(self.matrix.table.systems):
             spans += self._cell(listed, system, widths.cell, chosen=place == column)
-        if self.matrix.has_both_kinds:
+        if self.matrix.table.by_choice:
             spans.append(Span("≡ " if listed.question.choices else "  ", "key"))
         room = width - sum(cells(span.text) for span in spans)
         spans.append(Span(clip(one_line(listed.question.text), room), "strong" if here else "plain"))
