@@ -12,7 +12,7 @@ from memreplay.conversations.models import Question
 from memreplay.engine.events import AnswerJudged, AnswerScored, AskEvent, EventSink, QuestionAsked
 from memreplay.grading import GradedByRules, RetrievalScore, Score
 from memreplay.grading.failures import GradingError, grading_one_answer, is_grading_failure
-from memreplay.grading.judge import is_quotation, score_quotation
+from memreplay.grading.judge import is_quotation, may_be_a_quotation, score_quotation
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Judgement, read_again
 from memreplay.llm.model import Reply
@@ -144,8 +144,7 @@ def score_answer(
     reply = _said(question, asked, reply)
     score = score_as_shown(question, asked.choice_order, reply)
     said = reply.text or ""
-    is_in_doubt = score.uncertain or score.decided_by == "denied"
-    if is_in_doubt and asked.prompt and is_quotation(said, asked.prompt[0].content):
+    if may_be_a_quotation(score) and asked.prompt and is_quotation(said, asked.prompt[0].content):
         score = score_quotation(question, said, score)
     if judgement is not None:
         score = _judged(score, read_again(judgement))

@@ -200,11 +200,21 @@ def is_quotation(reply: str, source: str) -> bool:
     return bool(sentences) and all(" ".join(sentence.split()) in held for sentence in sentences)
 
 
+_BY_ANOTHER_SENTENCE: Final = frozenset({"denied", "hedged", "superseded"})
+"""What one sentence of a reply can do to another."""
+_IS_A_NO: Final = re.compile(r"\W*(?:no|nope|nah)\s*(?:[,.;:!]|\Z)")
+
+
+def may_be_a_quotation(scored: Score) -> bool:
+    """Return whether the score would change if the reply only quoted what it was given."""
+    return scored.uncertain or scored.decided_by in _BY_ANOTHER_SENTENCE
+
+
 def score_quotation(question: Question, reply: str, scored: Score) -> Score:
-    """Return the score of a reply that quotes: one sentence does not deny another, unless it is a "no"."""
+    """Return the score of a reply that quotes: one sentence does not qualify another, unless it is a "no"."""
     sentences = sentences_of(reply)
-    if scored.decided_by == "denied" and not any(
-        sentence.endswith("?") or polarity_of(sentence, question.text) for sentence in sentences
+    if scored.decided_by in _BY_ANOTHER_SENTENCE and not any(
+        sentence.endswith("?") or _IS_A_NO.match(folded(sentence)) for sentence in sentences
     ):
         each = [score_recall(question, sentence) for sentence in sentences]
         right = next((one for one in each if one.outcome == "correct"), None)
