@@ -75,8 +75,8 @@ async def test_a_live_run_shows_messages_waits_filler_and_scores_as_they_come(te
         await pilot.press("G")
         await until(pilot, lambda: "end · resolved" in text_of(pilot, "conversation"))
         assert screen.player.run.over
-        assert "Colours - 1: 0 of 1" in text_of(pilot, "conversation")
-        assert "2/2 tests · 1 pts" in str(screen.query_one("#answers").border_title)
+        assert "Colours - 1: 1 of 1" in text_of(pilot, "conversation")
+        assert "2/2 tests · 2 pts" in str(screen.query_one("#answers").border_title)
 
 
 async def test_looking_back_shows_the_scores_as_they_were(tests_launch: Launch) -> None:
@@ -141,11 +141,11 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
         assert isinstance(pilot.app.screen, ReplayScreen), "no test is over yet"
         await pilot.press("G")
         await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))
-        assert "1/2" in pilot.app.screen.query_one("#scores", LinesView).text
+        assert "2/2" in pilot.app.screen.query_one("#scores", LinesView).text
         listed = pilot.app.screen.query_one("#questions", LinesView).text
         assert "Colours - 0" in listed and "✓ 1 of 1" in listed and "expected Coral" in listed
         totals = pilot.app.screen.query_one("#scores", LinesView).text.splitlines()
-        assert totals[0].split() == ["1/2", "all", "datasets"] and totals[1].split() == ["1/2", "Colours"]
+        assert totals[0].split() == ["2/2", "all", "datasets"] and totals[1].split() == ["2/2", "Colours"]
         await pilot.press("y")
         assert isinstance(pilot.app.screen, TestWhyScreen)
         why = pilot.app.screen.query_one("#test", LinesView)
@@ -181,7 +181,7 @@ async def test_two_memories_of_one_batch_are_held_against_each_other(launch: Lau
         await pilot.press("down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))
         tests = pilot.app.screen.query_one("#questions", LinesView)
-        assert "2 tests in both · points differ on 1" in str(tests.border_title)
+        assert "2 tests in both · points differ on 2" in str(tests.border_title)
         assert "✓ 1 of 1  full_context" in tests.text and "✗ 0 of 1  closed_book" in tests.text
         await pilot.press("]")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
