@@ -19,7 +19,7 @@ from textual.widgets import Input, OptionList
 
 from memory_backends.text import folded
 from memreplay.conversations.catalog import Catalog, ListedConversation
-from memreplay.numbers import whole_share
+from memreplay.numbers import counted, whole_share
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.widgets.lines_view import Bar, LinesView
@@ -289,9 +289,10 @@ class ConversationScreen(Dialog[int | None]):
         self._say()
 
     def _say(self) -> None:
-        total = f"{self._seen:,}"
-        shown = f"{len(self._matching):,} of {total}" if self._words else total
-        parts = [f"{shown} conversations"]
+        # A row without a length leads to the results, and is no conversation.
+        results = int(self._seen > 0 and not self._entries[0].length)
+        total, matching = self._seen - results, len(self._matching) - (results if 0 in self._matching[:1] else 0)
+        parts = [f"{matching:,} of {total:,} conversations" if self._words else counted(total, "conversation")]
         if self._catalog is not None and self._catalog.path is not None:
             read, size = self._catalog.read, max(self._catalog.size, 1)
             parts.insert(0, f"reading {one_line(self._catalog.path.name)}: {whole_share(min(read / size, 1.0))} of")
