@@ -77,7 +77,7 @@ class Reach:
 
 
 Consent = Callable[[Sequence[Reach]], bool]
-"""Whether the user allows a file all of this."""
+"""Tells whether the user allows a file all of this."""
 
 
 def refuse(reaches: Sequence[Reach]) -> bool:

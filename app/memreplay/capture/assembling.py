@@ -120,7 +120,7 @@ _NOTES_AT_ONCE: Final = 10_000
 
 
 class _Capture:
-    """What the notes of a file give; notes that come later are added to it.
+    """The content of a file's notes; notes that come later are added to it.
 
     Kept are the operations. The events that they give are made for a conversation only if it has new ones.
     """
@@ -452,7 +452,7 @@ def _call_of(operation: Operation, path: Path) -> Call:
 
 
 class _Transcript:
-    """What was said in a session and is no turn yet."""
+    """Messages of a session that are no turns yet."""
 
     def __init__(self, messages: Iterable[ChatMessage]) -> None:
         self._rest = deque((_words(message), message) for message in messages)

@@ -56,7 +56,7 @@ _OF_SEMCONV: Final[Mapping[str, Kind]] = {
     "prefetch": "read",
     "invalidate": "remove",
 }
-"""What memory-semconv and EverOS call operations whose names do not say it."""
+"""Kinds of operations of memory-semconv and EverOS whose names do not say it."""
 _STEPS: Final = ("embed", "consolidate", "extract", "vector_store", "llm", "rerank", "graph")
 """Begin what follows ``memory.`` in the name of a span that is a part of an operation, and bears its attributes."""
 _OWNERS: Final = (

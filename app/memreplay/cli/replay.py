@@ -262,7 +262,7 @@ class _Offered:
         self._evidence = evidence
         self._logs = logs
         self.warnings: list[str] = []
-        """What was left out of the datasets that were loaded."""
+        """Items that were left out of the datasets that were loaded."""
 
     @cached_property
     def tests(self) -> ShownTests:

@@ -33,7 +33,7 @@ from memreplay.runtime.sweeping import sweep as sweep_one
 from memreplay.runtime.work import check_settings, work_of
 from memreplay.settings import Settings, read_settings
 from memreplay.terminal import say
-from memreplay.views.sweep import mended, sweep_sentences, sweep_table
+from memreplay.views.sweep import fixes_in_words, sweep_sentences, sweep_table
 from memreplay.views.table import for_terminal
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -168,7 +168,7 @@ def _print(result: Swept) -> None:
     questions = counted(result.rows[0].questions, "question")
     console.print(Text(printable(f"{result.backend}: {questions}"), style="bold"))
     console.print(for_terminal(sweep_table(result)))
-    for sentence in (*sweep_sentences(result), *mended(result)):
+    for sentence in (*sweep_sentences(result), *fixes_in_words(result)):
         print(printable(sentence))
 
 

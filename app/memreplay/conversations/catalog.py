@@ -52,7 +52,7 @@ class Catalog:
     def __init__(self) -> None:
         self.entries: list[ListedConversation] = []
         self.warnings: list[str] = []
-        """What was left out."""
+        """Items that were left out."""
         self.path: Path | None = None
         """The file that is being read."""
         self.size = 0

@@ -1,4 +1,4 @@
-"""What the user says about chat logs. This module is light, since every command has these options."""
+"""The user's options for chat logs. This module is light, since every command has these options."""
 
 from __future__ import annotations
 

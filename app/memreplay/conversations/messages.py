@@ -914,7 +914,7 @@ _NESTED += (
 )
 _NESTED += ("candidates", "choices", "generations", "generation", "final_output", "raw", "event", "chunk", "delta")
 _SPOKEN = frozenset(("inputs", "outputs", "input", "output", "body", "data", "payload", "kwargs", "root", "json"))
-"""Of the names above, those whose text is what a call is given or returns, and no setting such as its model."""
+"""Those of the names above whose text a call is given or returns; the others are settings, such as its model."""
 _NEWEST = re.compile(
     r"(.*_)?(question|query|message|input|prompt|utterance|msg|text|ask|contents?|user|human|task|instruction|q)"
 )

@@ -126,7 +126,7 @@ class Conversation(Frozen):
     tags: tuple[str, ...] = ()
     conversing: bool = False
     title: str | None = Field(default=None, exclude=True)
-    """What the file calls it: shown in lists, and no part of what is recorded or compared."""
+    """The file's name for it: shown in lists, and neither recorded nor compared."""
 
     @property
     def date(self) -> datetime | None:

@@ -183,7 +183,7 @@ class _Alignment:
         self._key_of_id: dict[str, _Key] = {}
         self._repeats = False
         self._ends: dict[tuple[int, int], int] = {}
-        """Where on the path of a strand the input of a call ends, by strand and call."""
+        """The place on the path of a strand at which the input of a call ends, by strand and call."""
         for number, call in enumerate(calls):
             self._add(number, call)
 

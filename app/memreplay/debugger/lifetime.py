@@ -12,7 +12,7 @@ from memreplay.scoring.stored import StoredMemory
 from memreplay.timeline.timeline import Timeline
 
 IsKnown = Callable[[int], Awaitable[bool]]
-"""Whether the answer is known once this many turns were played."""
+"""Tells whether the answer is known once this many turns were played."""
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Recut:
 
 @dataclass(frozen=True)
 class Ranking:
-    """What one memory ranked for a question: its hits, then the candidates below them, with their tokens."""
+    """The ranking of one memory for a question: its hits, then the candidates below them, with their tokens."""
 
     conversation: Conversation
     asked: QuestionAsked

@@ -115,7 +115,7 @@ class BackendDriver:
         self._ingested: list[ReplayEvent] = []
         self._ingested_until = 0
         self.ms = 0.0
-        """What the last call took, in milliseconds."""
+        """Milliseconds that the last call took."""
         self.broken: str | None = None
         self.lost: str | None = None
         self.lock = asyncio.Lock()

@@ -201,7 +201,7 @@ def is_quotation(reply: str, source: str) -> bool:
 
 
 _BY_ANOTHER_SENTENCE: Final = frozenset({"denied", "hedged", "superseded"})
-"""What one sentence of a reply can do to another."""
+"""Ways in which one sentence of a reply can qualify another."""
 _IS_A_NO: Final = re.compile(r"\W*(?:no|nope|nah)\s*(?:[,.;:!]|\Z)")
 
 

@@ -165,7 +165,7 @@ IRREGULAR_PASTS: Final[dict[str, str]] = dict(
         " woke/wake won/win wore/wear wrote/write"
     ).split()
 )
-"""Past forms of English verbs that a stemmer does not know."""
+"""Irregular past forms of English verbs that a stemmer does not know."""
 
 STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"

@@ -23,7 +23,7 @@ MAX_REDIRECTS = 5
 
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=256)
 _PACKED = "gzip, deflate"
-"""What can be unpacked piece by piece, to a limit."""
+"""Encodings that can be unpacked piece by piece, to a limit."""
 
 
 class BoundedClient(httpx.Client):

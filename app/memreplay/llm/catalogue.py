@@ -1,4 +1,4 @@
-"""What is known about a model before calling it: its limits, its prices, and whether its key is set."""
+"""Facts about a model that are known before calling it: its limits, its prices, and whether its key is set."""
 
 from __future__ import annotations
 

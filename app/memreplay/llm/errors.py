@@ -1,4 +1,4 @@
-"""What a provider's error means (retry, wait, call less often, or stop calling), and how to report it."""
+"""The meaning of a provider's error (retry, wait, call less often, or stop calling), and how to report it."""
 
 from __future__ import annotations
 

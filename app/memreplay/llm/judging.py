@@ -76,7 +76,7 @@ RUBRICS: Final[Mapping[str, str]] = {
     "longmemeval/single-session-preference": _PREFERENCE,
     "longmemeval/abstention": _ABSTENTION,
 }
-"""What the judge is told to accept, by the rubric's name."""
+"""Instructions on what to accept, by the rubric's name."""
 
 _LOCOMO_TYPES: Final = frozenset((category.locomo, category.mc10) for category in CATEGORIES)
 _LONGMEMEVAL_TYPES: Final[Mapping[str, str]] = {
@@ -103,7 +103,7 @@ _ASKED: Final = "\n\nIs the reply right? Answer with one word, yes or no:"
 
 
 class Judgement(Frozen):
-    """What a judge said about a reply. ``verdict`` is None if it could not be had, and ``problem`` says why.
+    """A judge's verdict on a reply. ``verdict`` is None if it could not be had, and ``problem`` says why.
 
     ``rubric`` is a name in :data:`RUBRICS`, that of a user's own :class:`Rubric`, or that of an imported run.
     ``prompt`` is empty where it was not kept.

@@ -53,7 +53,7 @@ class ModelAnswerer:
 
 
 REPLY_TOKENS = 4000
-"""Where a memory sets no limit."""
+"""The limit of a reply where a memory sets none."""
 
 
 class MemoryChatModel:

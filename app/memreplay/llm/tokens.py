@@ -96,8 +96,8 @@ _SMALLEST_BUDGET = 256
 _O200K = re.compile(r"(?:^|/)(?:gpt-(?:4o|4\.1|4\.5|5|oss)|chatgpt-4o|o[1-9])", re.IGNORECASE)
 
 _LINE_STARTS = re.compile(r"(?<=\n)(?![\s/])")
-"""Where a text can be taken apart without changing its tokens: no table has one that goes on after a line break,
-but for white space and, in o200k, slashes.
+"""Places at which a text can be taken apart without changing its tokens: no table has one that goes on after a line
+break, but for white space and, in o200k, slashes.
 """
 
 _LINES_KEPT = 32768

@@ -11,7 +11,7 @@ from memreplay import __version__
 from memreplay.debugger.sweep import Swept
 from memreplay.pages.document import page
 from memreplay.pages.plots import WIDTH, Spec, drawn, percent_axis
-from memreplay.views.sweep import mended_table, sweep_sentences, sweep_table
+from memreplay.views.sweep import fixes_table, sweep_sentences, sweep_table
 from memreplay.views.table import Table
 from memreplay.views.text import one_line
 
@@ -52,7 +52,7 @@ def _section(result: Swept) -> _Section:
         title=f"{result.backend}: {result.rows[0].questions} questions",
         sentences=[*sweep_sentences(result), "The numbers in the plot are those of the table."],
         plot=drawn(front(result), f"{result.backend}: answers in the prompt against tokens"),
-        tables=[settings, *([mended_table(result)] if result.fixed_by else [])],
+        tables=[settings, *([fixes_table(result)] if result.fixed_by else [])],
     )
 
 

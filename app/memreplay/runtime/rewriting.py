@@ -36,8 +36,8 @@ _AGAIN: Final = 1_000
 
 @dataclass(frozen=True)
 class WriterChanges:
-    """What to try: ``limit`` of a reply in tokens (twice the recorded one if None), another ``model``, and an
-    ``instructions`` text in place of the recorded one.
+    """The changes to try: ``limit`` of a reply in tokens (twice the recorded one if None), another ``model``, and
+    an ``instructions`` text in place of the recorded one.
     """
 
     limit: int | None = None
@@ -69,7 +69,7 @@ class LostFact:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What came of a call under a change: the ``facts`` that a library would have been given."""
+    """The outcome of a call under a change: the ``facts`` that a library would have been given."""
 
     change: WriterChange
     facts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What another memory would have returned to a running agent: the recorded conversation goes through it again, and
+"""A second memory in the place of a running agent's own: the recorded conversation goes through it again, and
 it is read wherever the agent's own memory was.
 """
 
@@ -18,7 +18,7 @@ from memreplay.timeline.timeline import Timeline
 
 @dataclass(frozen=True)
 class Returned:
-    """What a memory returned at a read: the ids of the turns, and tokens.
+    """The ids of the turns, and the tokens, that a memory returned at a read.
 
     ``holds`` says whether it holds the marked answer; None where nothing was marked.
     """

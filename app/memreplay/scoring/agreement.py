@@ -39,7 +39,7 @@ RATERS: Final[Mapping[Rater, str]] = {
     "judge": "the judge",
     "hand": "the labels by hand",
 }
-"""What each is called in a sentence."""
+"""Their names in a sentence."""
 
 
 class Agreement(Frozen):
@@ -75,7 +75,7 @@ class Disagreement(Frozen):
 
 
 _IsRight = bool | None
-"""Whether an answer is right; None where the rater did not say."""
+"""A rater's word on whether an answer is right; None where there is none."""
 
 
 class _Pair(Frozen):

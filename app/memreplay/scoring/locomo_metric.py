@@ -54,7 +54,7 @@ def stem(word: str) -> str:
 
 
 def _consonants(word: str) -> list[bool]:
-    """Whether each letter is a consonant. So is a y at the beginning, and behind a vowel."""
+    """Return whether each letter is a consonant. So is a y at the beginning, and behind a vowel."""
     kinds: list[bool] = []
     for letter in word:
         kinds.append(letter not in "aeiou" and (letter != "y" or not kinds or not kinds[-1]))
@@ -66,7 +66,7 @@ def _is_consonant(word: str, place: int) -> bool:
 
 
 def _measure(word: str) -> int:
-    """How often a consonant follows a vowel, runs counted once."""
+    """Return how often a consonant follows a vowel, runs counted once."""
     return sum(not one and other for one, other in pairwise(_consonants(word)))
 
 

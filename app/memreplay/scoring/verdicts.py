@@ -57,7 +57,7 @@ Fault = Literal["run", "dataset", "memory", "reader"]
 """The stage at fault. ``run``: there is no readable answer."""
 
 Standing = Literal["sound", "doubtful", "lost"]
-"""Whether the answer is soundly right, whether that is in doubt, or whether the answer was lost."""
+"""The standing of an answer: soundly right, in doubt, or lost."""
 
 _ADDED: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
 _READING: Final[frozenset[Intervention]] = frozenset(

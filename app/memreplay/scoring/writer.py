@@ -1,4 +1,4 @@
-"""What the writing model made of a turn that is not in a memory's stores: the cause in one word, and a sentence."""
+"""The writing model's part in a turn that is not in a memory's stores: the cause in one word, and a sentence."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ _SUMMARISED: Final[Mapping[str, str]] = {
 
 @dataclass
 class ReplayPlace:
-    """Where the user was in a replay, kept for the next visit. ``lives`` are the bars of lifetimes."""
+    """The user's place in a replay, kept for the next visit. ``lives`` are the bars of lifetimes."""
 
     turn: int = 1
     lives: Mapping[str, Lifetime] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class ReplaySource:
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
     left_out: tuple[str, ...] = ()
-    """What of the file of a live conversation is not shown, in sentences."""
+    """Sentences on what of a live conversation's file is not shown."""
 
     @classmethod
     def live(cls, conversation: Conversation, handle: RunHandle, left_out: Iterable[str] = ()) -> ReplaySource:

@@ -72,7 +72,7 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
         )
 
 
-def mended(result: Swept) -> Iterator[str]:
+def fixes_in_words(result: Swept) -> Iterator[str]:
     """Yield how many of the questions that the first setting fails each cheapest setting mends."""
     fixed = [name for name in result.fixed_by.values() if name is not None]
     if not result.fixed_by:
@@ -84,7 +84,7 @@ def mended(result: Swept) -> Iterator[str]:
             yield f"  {counted(fixed.count(row.setting), 'question')}: {one_line(row.setting)} is the cheapest"
 
 
-def mended_table(result: Swept) -> Table:
+def fixes_table(result: Swept) -> Table:
     """Return the cheapest setting that puts the answer into the prompt, by question that the first one fails."""
     return Table.of(
         "The cheapest setting that mends each question that the first one fails",

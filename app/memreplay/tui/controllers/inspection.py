@@ -69,7 +69,7 @@ class Inspection:
         host: ReplayHost,
     ) -> None:
         self.base = MARKED
-        """What the panels compare with."""
+        """The position with which the panels compare."""
         self._led_here: tuple[int, str] | None = None
         """The position of the last jump because of a turn, and that turn: the subject of ``f`` there."""
         self._source = source

@@ -52,7 +52,7 @@ class DuelColumn(LinesView):
 
 @dataclass(frozen=True)
 class _Cut:
-    """What one memory ranked, cut at the limits on the screen, and how far the answer comes there."""
+    """The ranking of one memory, cut at the limits on the screen, and how far the answer comes there."""
 
     recut: Recut | None
     reached: Reached

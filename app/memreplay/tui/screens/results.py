@@ -74,7 +74,7 @@ _ANOTHER_RUN = "This file has a newer run now: reopen the list."
 
 
 class Listed(Protocol):
-    """What the results list. What is not at hand is read in a thread.
+    """The content of a list of results. What is not at hand is read in a thread.
 
     ``tab`` is the action that switches to it, ``name`` says whose results these are, ``source`` is the conversation
     if it is open: its answers are at hand.

@@ -16,7 +16,7 @@ from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs
 _TONES: Final[Mapping[bool | None, Tone]] = {True: "good", False: "bad", None: "warn"}
 _MOST_CALLS: Final = 40
 _MOST_LINES: Final = 2_000
-"""Of one prompt."""
+"""Lines of one prompt that are shown."""
 
 
 def writer_view(timeline: Timeline, backend: str, cursor: int) -> View:
