@@ -142,7 +142,7 @@ class TypingScreen(Dialog[str | None]):
 
 
 class OpeningScreen(Screen[None]):
-    """A screen that is shown while something opens. Keys that are typed meanwhile reach no other; escape gives up."""
+    """A screen shown while something opens. Keys that are typed meanwhile reach no other; escape gives up."""
 
     def __init__(self, name: str, give_up: Callable[[], None], doing: str = "opening") -> None:
         super().__init__()
