@@ -459,7 +459,7 @@ class _Transcript:
         self._numbers = Counter(words for words, _ in self._rest)
 
     def up_to(self, last: ChatMessage) -> list[ChatMessage]:
-        """Take the messages up to one that says the same as ``last``; none if there is no such message."""
+        """Take the messages up to one that says the same as ``last``; none if no message does."""
         wanted = _words(last)
         taken: list[ChatMessage] = []
         while self._numbers[wanted] > 0:

@@ -116,7 +116,7 @@ def _print(found: list[Outcome], reads: list[Read]) -> None:
     columns = ("memory", "answer returned", "share", "95 %", "tokens a read")
     console.print(for_terminal(Table.of("", columns, list(rows.values()))))
     for one in found:
-        for sentence in _sentences(one):
+        for sentence in _sentences(one, sum(each.marks > 0 for each in found)):
             print(printable(sentence))
     for read in reads:
         if read.own is not None and read.own.holds is not None and read.own.holds != read.other.holds:
@@ -131,7 +131,9 @@ def _row(
     return one_line(name), f"{held} of {marks}", share(held / marks if marks else None), interval(between), shown
 
 
-def _sentences(one: Outcome) -> list[str]:
+def _sentences(one: Outcome, comparisons: int) -> list[str]:
+    """Return what a comparison shows, one of several whose p-values are adjusted."""
+    adjusted = f", adjusted by Holm for {comparisons} comparisons" if comparisons > 1 else ""
     pair = f"{one.shadow} against {one.memory}"
     said: list[str] = []
     if one.difference is None:
@@ -143,11 +145,12 @@ def _sentences(one: Outcome) -> list[str]:
         between = interval(one.difference_interval)
         said.append(
             f"{pair}: {one.difference * 100:+.1f} points ({between}), p = {one.p_value:.3g} (McNemar's exact test,"
-            f" {counted(one.marks, 'mark')}; marks of one conversation may depend on each other)"
+            f" {counted(one.marks, 'mark')}{adjusted}; marks of one conversation may depend on each other)"
         )
-        if one.own_tokens and one.other_tokens and one.other_tokens > _MORE_TOKENS * one.own_tokens:
+        ratio = one.other_tokens / one.own_tokens if one.own_tokens and one.other_tokens else 1.0
+        if not 1 / _MORE_TOKENS <= ratio <= _MORE_TOKENS:
             said.append(
-                f"{one.shadow} returned {one.other_tokens / one.own_tokens:.1f} times the tokens;"
+                f"{one.shadow} returned {ratio:.2g} times the tokens;"
                 " --context-tokens and --top-k make it return as much as the agent's memory"
             )
     if one.unknown:

@@ -736,6 +736,18 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
     Veto(
+        "nearly chose X",
+        "denied",
+        before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z",
+        unless=_ASKS_WHAT_WAS_CONSIDERED,
+    ),
+    Veto(
+        "asked whether X",
+        "denied",
+        before=r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
+        unless=r"\b(?:ask|wonder|question|pregunt)\w*",
+    ),
+    Veto(
         "X or Y, X to Y",
         "hedged",
         after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"

@@ -182,12 +182,13 @@ def _text_of(kwargs: Any, response: Any, error: str | None) -> dict[str, Any]:
     message, reason = getattr(choices[0], "message", None), getattr(choices[0], "finish_reason", None)
     limit = given.get("max_completion_tokens", given.get("max_tokens"))
     spent = getattr(getattr(response, "usage", None), "completion_tokens", None)
+    text, wanted = getattr(message, "content", None), getattr(message, "tool_calls", None) or ()
     reply = Reply(
-        text=getattr(message, "content", None),
+        text=text if isinstance(text, str) else None,
         error=error,
         refused=reason == "content_filter",
         cut_at=finite_count(limit or spent, MOST_TOKENS) if reason == "length" else None,
-        tool_calls=tuple(each.model_dump() for each in getattr(message, "tool_calls", None) or ()),
+        tool_calls=tuple(each.model_dump() for each in wanted if hasattr(each, "model_dump")),
     )
     sent = tuple(dict(one) for one in messages)
     request = AnswerRequest(

@@ -33,7 +33,7 @@ class AnswerRequest(Frozen):
 
     ``marks_prefix`` asks the provider to cache all but the last segment of each message. It changes only the price.
     ``raw_messages`` are messages in OpenAI's form that a memory sends, tool calls included; then ``messages`` is
-    empty. With ``accepts_cut_reply`` whoever asks reads a reply that its limit cut, as its own client would.
+    empty. With ``accepts_cut_reply`` the caller reads a reply that its limit cut, as its own client would.
     """
 
     model: str

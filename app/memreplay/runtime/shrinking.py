@@ -118,7 +118,7 @@ def case_in(
 
     Raises:
         NotAllowedError: the recording asks for what neither the user's settings nor ``consent`` allow.
-        UsageError: there is no such answer, or it is none that can be shrunk.
+        UsageError: the run has no answer to this question, or it cannot be shrunk.
     """
     if not {"model", "backend"} <= run.settings.keys():
         raise UsageError(f"run {run.id} does not say how its memories were set up, so they cannot be filled again")

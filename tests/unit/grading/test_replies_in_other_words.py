@@ -92,6 +92,8 @@ RIGHT: Final = (
     ("What pets?", "two cats and a dog", "a dog and two cats"),
 )
 WRONG: Final = (
+    ("Which hotel did I book?", "the Larkspur", "You nearly rented the Larkspur for June."),
+    ("Which hotel did I book?", "the Larkspur", "You asked whether the Larkspur was open."),
     ("Who came to dinner?", "Tom and Aiko", "Tom, Aiko and Bo"),
     ("Which instruments does she play?", "the flute, the harp", "flute, harp and drums"),
     ("What do I take?", "vitamin D and iron", "- Iron\n- Vitamin D\n- Zinc"),
