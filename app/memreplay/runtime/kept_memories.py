@@ -105,7 +105,8 @@ class KeptMemories:
             take_from_others(part)
             part.rename(place)
         except Exception as error:
-            self._warn(f"the filled memory of {backend.name} is not kept: {_in_words(error)}")
+            if not place.exists():  # else another process was faster
+                self._warn(f"the filled memory of {backend.name} is not kept: {_in_words(error)}")
         finally:
             shutil.rmtree(part, ignore_errors=True)
         await asyncio.to_thread(_make_room, self._folder)
@@ -178,14 +179,26 @@ def _read_events(path: Path) -> dict[int, list[ReplayEvent]]:
 
 
 def _make_room(folder: Path) -> None:
-    kept = sorted((each for each in folder.iterdir() if each.is_dir()), key=lambda each: each.stat().st_mtime)
-    sizes = [sum(file.stat().st_size for file in each.rglob("*") if file.is_file()) for each in kept]
-    excess = sum(sizes) - MOST_BYTES
-    for each, size in zip(kept, sizes, strict=True):
+    """Remove what was used longest ago. Other processes add and remove memories in this folder meanwhile."""
+    used = []
+    for each in folder.iterdir():
+        with suppress(OSError):
+            used.append((each.stat().st_mtime, _bytes_in(each), each))
+    excess = sum(size for _, size, _ in used) - MOST_BYTES
+    for _, size, each in sorted(used):
         if excess <= 0:
             break
         shutil.rmtree(each, ignore_errors=True)
         excess -= size
+
+
+def _bytes_in(folder: Path) -> int:
+    size = 0
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.lstat(os.path.join(inside, name)).st_size
+    return size
 
 
 def _in_words(error: Exception) -> str:
