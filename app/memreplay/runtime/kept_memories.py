@@ -197,7 +197,7 @@ def _bytes_in(folder: Path) -> int:
     for inside, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
-                size += os.lstat(os.path.join(inside, name)).st_size
+                size += Path(inside, name).lstat().st_size
     return size
 
 
