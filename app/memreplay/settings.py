@@ -158,8 +158,8 @@ class Settings:
     cluster: Annotated[
         str | None,
         Flag(
-            "With --batch and sweep, play conversations on Dask workers (memreplay[cluster]), each with the keys of its own"
-            " environment: tcp://host:8786, or local:N.",
+            "With --batch and sweep, play conversations on Dask workers (memreplay[cluster]), each with the keys of"
+            " its own environment: tcp://host:8786, or local:N.",
             "ADDRESS",
             "none",
         ),

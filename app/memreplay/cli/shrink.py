@@ -84,8 +84,11 @@ def shrink(
     ] = None,
     fewer_hits: Annotated[
         bool,
-        typer.Option("--fewer-hits", help="Also lower top-k: a fact that is not among ten hits needs ten others."),
-    ] = False,
+        typer.Option(
+            "--fewer-hits/--same-hits",
+            help="Lower top-k too where a fact was not retrieved: to be kept out of ten hits, it needs ten others.",
+        ),
+    ] = True,
     anonymise: Annotated[
         bool,
         typer.Option("--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."),
@@ -122,7 +125,7 @@ def shrink(
         say("ended at once, and nothing was written; the tries are kept: to continue, run the same command again")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     progress = shrinker.progress
-    found = shrunk_case(case, shrinker, last)
+    found = shrunk_case(shrinker, last)
     for path in output:
         if path.suffix == ".sqlite3":
             asyncio.run(_record(path, found, shrinker.settings))
@@ -134,7 +137,7 @@ def shrink(
         f" ({found.verdict}); {progress.effort}"
     )
     for note in found.notes:
-        say(note if fewer_hits else f"{note}; --fewer-hits lowers --top-k")
+        say(note)
     if shrinker.ended_early is not None:
         say(f"{shrinker.ended_early}; it may not be minimal. To continue, run the same command again")
     if shrinker.stopping:
@@ -172,7 +175,7 @@ async def _shrink(
         case,
         calls=calls,
         tries=tries,
-        fewer_hits=fewer_hits,
+        same_hits=not fewer_hits,
         report=shown.show,
         warn=lambda sentence: say(f"warning: {sentence}"),
     )
@@ -219,6 +222,6 @@ async def _record(path: Path, found: ShrunkCase, settings: Settings) -> None:
     await run_recorded(made, RunPlan(perceive=True), quiet)
     turn = len(found.conversation.turns)
     annotations_of(path, made.run_id, found.conversation.id).set_bookmark(
-        Bookmark(mark="fails", turn=turn, note=f"{found.question.text} {found.verdict}")
+        Bookmark(mark="fails", turn=turn, note="; ".join((f"{found.question.text} {found.verdict}", *found.notes)))
     )
     print(f"open it with: memreplay {printable(str(path))}", file=sys.stderr)

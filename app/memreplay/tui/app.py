@@ -327,7 +327,7 @@ class MemreplayApp(TerminalApp):
             self.push_screen(screen)
             try:
                 last = await asyncio.to_thread(asyncio.run, search())
-                shrunk = shrunk_case(case, shrinker, last)
+                shrunk = shrunk_case(shrinker, last)
                 for suffix in (".json", ".md", ".py"):
                     target = Path.cwd() / f"{message.name}{suffix}"
                     target.write_text(text_in(suffix, shrunk), encoding="utf-8")
