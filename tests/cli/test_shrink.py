@@ -147,10 +147,12 @@ def test_names_and_numbers_are_replaced_where_it_still_fails(
     )
     assert ran.code == 0 and "does not fail so" not in ran.err, ran.err
     replayed = ("--dataset", case, *LOSSY, "--recording", tmp_path / "again.sqlite3")
-    assert failures(run_cli, "--batch", *replayed)["hybrid", "identity-02-q1"] == "not_written"
+    assert failures(run_cli, "--batch", *replayed)["hybrid", "case-q1"] == "not_written"
     (whole,), (smallest,) = load(["identity-02"]), load([str(case)])
-    words = {word for turn in whole.turns for word in turn.text.split()}
-    assert {word for turn in smallest.turns for word in turn.text.split()} - words
+    (asked,), (before, *_) = smallest.questions, whole.questions
+    said = f"{smallest.turns[0].text} {asked.expected}"
+    assert smallest.id == "case" and asked.expected != before.expected and asked.expected in said
+    assert not any(word in said for word in before.expected.split())
 
 
 @pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not installed")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -184,22 +185,53 @@ async def _shrink(
     try:
         with two_step_interrupt(shrinker.stop, lambda: _cancel(task)):
             await shrinker.run()
-            if anonymise and not await shrinker.replace_words(_redaction_of(case.conversation).of):
-                say("warning: with other names and numbers it does not fail so; those of the recording are in it")
+            if anonymise:
+                await _anonymise(shrinker, case.conversation)
             return shrinker, await shrinker.replayed()
     finally:
         await shrinker.close()
 
 
-def _redaction_of(conversation: Conversation) -> Redaction:
-    redaction = Redaction()
+_DIGITS = (1, 3, 100)
+"""Numbers are replaced from so many digits on: first all of them, at last none."""
+_FIRST_NAMES = (0, 9, 18)
+"""Places of invented names: where the failure does not survive some, it may survive others."""
+
+
+async def _anonymise(shrinker: Shrinker, whole: Conversation) -> None:
+    """Replace what is personal in the smallest conversation as far as it still fails, and say what is left."""
+    learnt = Redaction(keeps_years=True)
+    for text in _texts_of(whole):
+        learnt.learn(text)
+    before, used = " ".join(_texts_of(shrinker.best)), None
+    for digits, first in product(_DIGITS, _FIRST_NAMES):
+        redaction = learnt.another(digits=digits, first=first)
+        if await shrinker.replace_words(redaction.of):
+            used = redaction
+            break
+    if used is None:
+        left = [*learnt.names_in(before), *learnt.another(digits=100, first=0).numbers_left_in(before)]
+        say(f"warning: with other names it does not fail so; those of the recording are in it: {_listed(left)}")
+        return
+    dates = [f"{session.date:%Y-%m-%d}" for session in shrinker.best.sessions if session.date is not None]
+    if left := [*dict.fromkeys(dates), *used.numbers_left_in(before)]:
+        say(f"--anonymise: these dates and numbers of the recording are still in it: {_listed(left)}")
+    if doubtful := used.doubtful_in(" ".join(_texts_of(shrinker.best))):
+        say(f"--anonymise: these words only ever begin sentences, and may be names: {_listed(doubtful)}")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return printable(", ".join(words)) or "none were found"
+
+
+def _texts_of(conversation: Conversation) -> Iterator[str]:
     for turn in conversation.turns:
-        redaction.learn(turn.text)
+        yield turn.text
         if turn.speaker:
-            redaction.learn(f"by {turn.speaker}")
+            yield f"by {turn.speaker}"
     for question in conversation.questions:
-        redaction.learn(question.text)
-    return redaction
+        yield from (question.text, question.expected, question.suggested or "")
+        yield from (*question.expected_entities, *question.choices, *question.supersedes)
 
 
 def _cancel(task: asyncio.Task[object]) -> None:

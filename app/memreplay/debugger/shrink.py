@@ -105,7 +105,7 @@ def with_exchanges_apart(conversation: Conversation) -> Conversation | None:
 
 
 def with_other_words(conversation: Conversation, of: Callable[[str], str]) -> Conversation:
-    """Return the conversation with other words, in its questions too: ``of`` replaces a text."""
+    """Return the conversation with other words, in its questions too, and another id: ``of`` replaces a text."""
     turns = tuple(
         turn.model_copy(update={"text": of(turn.text), "speaker": turn.speaker and of(turn.speaker)})
         for turn in conversation.turns
@@ -113,21 +113,23 @@ def with_other_words(conversation: Conversation, of: Callable[[str], str]) -> Co
     sessions = tuple(session.model_copy(update={"summary": None}) for session in conversation.sessions)
     fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
     questions = tuple(_with_other_words(question, of) for question in conversation.questions)
-    return Conversation(**fields | {"turns": turns, "sessions": sessions, "questions": questions, "title": None})
+    others = {"id": "case", "dataset": "case", "title": None}
+    return Conversation(**fields | {"turns": turns, "sessions": sessions, "questions": questions} | others)
 
 
 def _with_other_words(question: Question, of: Callable[[str], str]) -> Question:
     lists = ("expected_entities", "choices", "supersedes")
     replaced: dict[str, object] = {name: tuple(map(of, getattr(question, name))) for name in lists}
+    replaced["suggested"] = question.suggested and of(question.suggested)
     return question.model_copy(update=replaced | {"text": of(question.text), "expected": of(question.expected)})
 
 
 class Shrinking:
     """The search for the smallest conversation. ``best`` is the smallest one so far that still fails.
 
-    Turns that tempt to a wrong answer can go. Evidence turns are never removed, and what is left of one still holds its part of the answer, so that a perfect
-    memory knows it. They lose sentences, and their first and last clauses, but no single words, without which they
-    might say something else.
+    Turns that tempt to a wrong answer can go. Evidence turns are never removed, and what is left of one still holds
+    its part of the answer, so that a perfect memory knows it. They lose sentences and their first and last clauses,
+    but no single words, without which they might say something else.
     ``on_smaller`` is called when a smaller one is found. ``at_once`` are proposed to the test together.
     """
 
