@@ -165,6 +165,8 @@ def test_the_text_has_the_reply_that_a_library_could_not_read(run_cli: RunCli, t
         ran = run_cli("--batch", "--dataset", tmp_path / "talk.json", *memory, "--recording", recording)
         assert ran.code == 0, ran.err
         shrink = ("shrink", recording, "--question", "talk-q2", *memory, "--output", case)
+        says = run_cli(*shrink[:-2], "--estimate").out
+        assert "10 turns in 5 exchanges" in says and "openai/writer: about a call an exchange" in says
         refused = run_cli(*shrink)
         assert refused.code == 2 and "--calls N" in refused.err
         ran = run_cli(*shrink, "--output", text, "--calls", 100)

@@ -24,9 +24,10 @@ from memreplay.cli.options import (
     consent_to,
     takes_settings,
 )
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.errors import EXIT_INTERRUPTED, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
@@ -37,7 +38,7 @@ from memreplay.runtime.work import Work
 from memreplay.settings import Settings, read_settings
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
-from memreplay.timeline.annotations import Bookmark
+from memreplay.timeline.annotations import FAILS, Bookmark
 from memreplay.views.shrunk_case import ShrunkCase, shrunk_case, text_in
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -61,13 +62,13 @@ def shrink(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     question: Annotated[str, typer.Option(metavar="ID", help="The question's id, or its end if that is unique.")],
     output: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             metavar="PATH",
             help="Write the conversation here: .json (dataset), .md (text for an issue), .py (pytest), .sqlite3"
-            " (recording). Repeatable.",
+            " (recording). Repeatable. Needed without --estimate.",
         ),
-    ],
+    ] = None,
     backend: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The memory. [default: the one that answers wrongly, if only one does]"),
@@ -94,6 +95,9 @@ def shrink(
         bool,
         typer.Option("--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."),
     ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say which models would be called, and how often; shrink nothing.")
+    ] = False,
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run. [default: the newest run]")] = None,
     allow_from_recording: AllowFromRecording = False,
     *,
@@ -107,7 +111,10 @@ def shrink(
     recording. One that runs code, or contacts a provider or an address, is used only if your own settings name it
     too.
     """
-    _check_outputs(output, file)
+    outputs = output or []
+    if not outputs and not estimate:
+        raise UsageError("--output PATH: name at least one file, or say --estimate")
+    _check_outputs(outputs, file)
     settings = read_settings(**given, **({"backend": (backend,)} if backend else {}))
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         case = case_in(
@@ -118,6 +125,9 @@ def shrink(
             settings,
             consent_to(file, allow_from_recording),
         )
+    if estimate:
+        _print_estimate(case)
+        return
     refuse_without_calls(case, calls)
     shown = _Lines()
     try:
@@ -127,7 +137,7 @@ def shrink(
         raise typer.Exit(EXIT_INTERRUPTED) from None
     progress = shrinker.progress
     found = shrunk_case(shrinker, last)
-    for path in output:
+    for path in outputs:
         if path.suffix == ".sqlite3":
             asyncio.run(_record(path, found, shrinker.settings))
         else:
@@ -143,6 +153,20 @@ def shrink(
         say(f"{shrinker.ended_early}; it may not be minimal. To continue, run the same command again")
     if shrinker.stopping:
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _print_estimate(case: Case) -> None:
+    exchanges = len(exchanges_of(case.conversation))
+    print(
+        f"{case.question.id} of {printable(case.backend)}: {case.failure.words}; {len(case.conversation.turns)}"
+        f" turns in {counted(exchanges, 'exchange')}, all played in the first try and ever fewer in the others"
+    )
+    if case.settings.extractor is not None:
+        print(f"{printable(case.settings.extractor)}: about a call an exchange; a reply in the cache is free")
+    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
+        print(f"{printable(case.model)}: a call a try; a reply in the cache is free")
+    if not case.calls_cost:
+        print("no call of a model that costs")
 
 
 def _check_outputs(outputs: list[Path], file: Path) -> None:
@@ -254,6 +278,6 @@ async def _record(path: Path, found: ShrunkCase, settings: Settings) -> None:
     await run_recorded(made, RunPlan(perceive=True), quiet)
     turn = len(found.conversation.turns)
     annotations_of(path, made.run_id, found.conversation.id).set_bookmark(
-        Bookmark(mark="fails", turn=turn, note="; ".join((f"{found.question.text} {found.verdict}", *found.notes)))
+        Bookmark(mark=FAILS, turn=turn, note="; ".join((f"{found.question.text} {found.verdict}", *found.notes)))
     )
     print(f"open it with: memreplay {printable(str(path))}", file=sys.stderr)
