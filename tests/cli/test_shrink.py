@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,15 +25,24 @@ from tests.stubs.openai_server import OpenAIServer
 from tests.stubs.planted_writer import behaves, written_down
 
 LOSSY = ("--backend", "hybrid", "--ablate", "verbatim")
+WORDS = f"{Noting.__module__}:{Noting.__name__}"
+"""A memory that ranks by the words that a turn shares with the question, and embeds nothing."""
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wrong")
-    asked = ("--dataset", "multi-05", "--backend", "rag", "--top-k", 3)
+    asked = ("--dataset", "multi-05", "--backend", WORDS, "--top-k", 2)
     made_in(folder, "--batch", "--dataset", "identity-02", *LOSSY, "--recording", folder / "lossy.sqlite3")
-    made_in(folder, "--batch", *asked, "--recording", folder / "few.sqlite3")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(NOTES, str(folder / "notes"))
+        made_in(folder, "--batch", *asked, "--recording", folder / "few.sqlite3")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(NOTES, str(tmp_path / "notes"))
 
 
 def failures(run_cli: RunCli, *arguments: object) -> dict[tuple[str, str], str]:
@@ -45,23 +55,24 @@ def failures(run_cli: RunCli, *arguments: object) -> dict[tuple[str, str], str]:
 def test_every_output_fails_at_the_same_stage(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("case.json", "case.md", "test_case.py", "case.sqlite3")]
     outputs = [word for path in paths for word in ("--output", path)]
-    asked = ("--question", "multi-05-q2", "--backend", "rag", "--same-hits", "--tries", 12)
+    asked = ("--question", "multi-05-q1", "--backend", WORDS, "--same-hits")
     ran = run_cli("shrink", recording / "few.sqlite3", *asked, *outputs)
     assert ran.code == 0, ran.err
     assert "written but not retrieved" in ran.out and "no call" in ran.out
-    assert "memory returned 3 items" in ran.err
-    replayed = ("--dataset", paths[0], "--backend", "rag", "--top-k", 3, "--recording", tmp_path / "again.sqlite3")
-    assert failures(run_cli, "--batch", *replayed)["rag", "multi-05-q1"] == "not_retrieved"
-    assert failures(run_cli, "report", paths[3])["rag", "multi-05-q1"] == "not_retrieved"
+    assert "memory returned 2 items" in ran.err
+    replayed = ("--dataset", paths[0], "--backend", WORDS, "--top-k", 2, "--recording", tmp_path / "again.sqlite3")
+    assert failures(run_cli, "--batch", *replayed)[WORDS, "multi-05-q1"] == "not_retrieved"
+    assert failures(run_cli, "report", paths[3])[WORDS, "multi-05-q1"] == "not_retrieved"
     text = paths[1].read_text(encoding="utf-8")
-    for part in ("# rag: written but not retrieved", "- top-k: `3`", "## Stored", "## Retrieved", "← the answer"):
+    for part in (": written but not retrieved", "- top-k: `2`", "## Stored", "## Retrieved", "← the answer"):
         assert part in text
-    assert "run `memreplay --batch --dataset case.json --backend rag --top-k 3`" in text
+    assert f"run `memreplay --batch --dataset case.json --backend {WORDS} --top-k 2`" in text
     tested = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", paths[2]],
+        [sys.executable, "-m", "pytest", "-q", "-p", "memreplay.pytest_plugin", paths[2]],
         capture_output=True,
         text=True,
         cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2]), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         check=False,
     )
     assert tested.returncode == 1 and "not_retrieved" in tested.stdout, tested.stdout + tested.stderr
@@ -81,43 +92,40 @@ def removable(whole: Conversation, folder: Path, backend: str, failure: str, **s
 
 def test_no_exchange_of_a_result_can_be_removed(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
     cases: list[tuple[str, str, str, str, dict[str, Any]]] = [
-        ("few.sqlite3", "multi-05-q2", "rag", "not_retrieved", {"top_k": 1}),
+        ("few.sqlite3", "multi-05-q1", WORDS, "not_retrieved", {"top_k": 1}),
         ("lossy.sqlite3", "identity-02-q1", "hybrid", "not_written", {"ablate": "verbatim"}),
     ]
     for name, question, backend, failure, settings in cases:
         case = tmp_path / f"{question}.json"
-        ran = run_cli("shrink", recording / name, "--question", question, "--output", case)
+        ran = run_cli("shrink", recording / name, "--question", question, "--backend", backend, "--output", case)
         assert ran.code == 0, ran.err
         (smallest,), (whole,) = load([str(case)]), load([question.rpartition("-")[0]])
         asked = next(each for each in whole.questions if each.id == question)
         assert len(smallest.turns) <= len(whole.turns) / 2
         lowered = "top_k" in settings
-        assert ("top-k was lowered from 3 to 1" in ran.err) == ("top-k=1" in smallest.tags) == lowered
+        assert ("top-k was lowered from 2 to 1" in ran.err) == ("top-k=1" in smallest.tags) == lowered
         assert list(removable(smallest, tmp_path, backend, failure, **settings)) == []
         assert any(removable(only_question(whole, asked), tmp_path, backend, failure, **settings))
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_cli: RunCli, recording: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(NOTES, str(tmp_path / "notes"))
-    memory = ("--backend", f"{Noting.__module__}:{Noting.__name__}")
-    recorded = ("--dataset", "multi-05", *memory, "--top-k", 2, "--recording", tmp_path / "r.sqlite3")
-    assert run_cli("--batch", *recorded).code == 0
     found = []
     for workers in (1, 2):
         case = tmp_path / f"{workers}.json"
-        shrink = ("shrink", tmp_path / "r.sqlite3", "--question", "multi-05-q2", *memory, "--output", case)
-        ran = run_cli(*shrink, "--workers", workers, "--tries", 30, "--no-cache")
-        assert ran.code == 0 and "30 conversations were tried" in ran.err, ran
+        asked = ("--question", "multi-05-q1", "--backend", WORDS, "--output", case)
+        shrink = ("shrink", recording / "few.sqlite3", *asked)
+        ran = run_cli(*shrink, "--workers", workers, "--tries", 15, "--no-cache")
+        assert ran.code == 0 and "15 conversations were tried" in ran.err, ran
         found.append(case.read_bytes())
     assert found[0] == found[1]
 
 
 def test_what_was_tried_is_not_tried_again(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
-    shrink = ("shrink", recording / "lossy.sqlite3", "--question", "identity-02-q1")
+    shrink = ("shrink", recording / "few.sqlite3", "--question", "multi-05-q1", "--backend", WORDS)
     some = run_cli(*shrink, "--output", tmp_path / "a.json", "--tries", 3)
-    assert some.code == 0 and "may not be minimal" in some.err and "never written" in some.out
+    assert some.code == 0 and "may not be minimal" in some.err and "not retrieved" in some.out
     ran = run_cli(*shrink, "--output", tmp_path / "b.json")
     again = run_cli(*shrink, "--output", tmp_path / "c.json")
     assert ", 2 tries" not in ran.out and "; 2 tries, " in again.out and "known from before" in again.out
@@ -127,11 +135,11 @@ def test_what_was_tried_is_not_tried_again(run_cli: RunCli, recording: Path, tmp
 def test_what_cannot_be_shrunk_is_refused(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
     few, case = recording / "few.sqlite3", tmp_path / "case.json"
     for arguments, says in {
-        ("--question", "multi-05-q1", "--output", case): "no memory",
-        ("--question", "nothing", "--output", case): "no question has this id",
-        ("--question", "multi-05-q2", "--output", tmp_path / "case.txt"): "expected a name that ends in",
-        ("--question", "multi-05-q2", "--output", few): "is the recording itself",
-        ("--question", "multi-05-q2", "--backend", "hybrid", "--output", case): "rag",
+        ("--question", "multi-05-q3", "--backend", WORDS, "--output", case): "no memory",
+        ("--question", "nothing", "--backend", WORDS, "--output", case): "no question has this id",
+        ("--question", "multi-05-q1", "--output", tmp_path / "case.txt"): "expected a name that ends in",
+        ("--question", "multi-05-q1", "--output", few): "is the recording itself",
+        ("--question", "multi-05-q1", "--backend", "hybrid", "--output", case): "runs its code",
     }.items():
         ran = run_cli("shrink", few, *arguments)
         assert ran.code == 2 and says in ran.err, ran
