@@ -177,6 +177,8 @@ def test_the_text_has_the_reply_that_a_library_could_not_read(run_cli: RunCli, t
         assert "10 turns in 5 exchanges" in says and "openai/writer: about a call an exchange" in says
         refused = run_cli(*shrink)
         assert refused.code == 2 and "--calls N" in refused.err
+        few = run_cli(*shrink, "--calls", 1, "--no-cache")
+        assert few.code == 2 and "the whole conversation is not played yet" in few.err
         ran = run_cli(*shrink, "--output", text, "--calls", 100)
         assert ran.code == 0, ran.err
         replayed = ("--batch", "--dataset", case, *memory, "--recording", tmp_path / "again.sqlite3")

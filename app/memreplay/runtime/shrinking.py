@@ -27,12 +27,13 @@ from memreplay.engine.backend_driver import PlayedMemory
 from memreplay.engine.events import ReplayEvent
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.engine.session import Ask, ReplayPlan, ReplaySession
-from memreplay.errors import DatasetError, UsageError
+from memreplay.errors import DatasetError, MissingServerOrKeyError, UsageError
 from memreplay.grading import Score
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.caching import ReplyCache, request_key
 from memreplay.llm.model import AnswerModel, AnswerRequest, Reply
 from memreplay.llm.ports import MemoryChatModel, ModelAnswerer, ModelFactExtractor
+from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.tokens import token_counter
 from memreplay.paths import cache_folder
 from memreplay.recording.reader import Recording, RunInfo
@@ -297,9 +298,18 @@ class Shrinker:
         """Shrink as far as possible, or until :meth:`stop`.
 
         Raises:
-            UsageError: the rebuilt memory does not fail as it did in the run.
+            MissingServerOrKeyError: a model that the memory needs is unavailable.
+            UsageError: the rebuilt memory does not fail as it did in the run, or more calls are needed to say so.
         """
-        whole = await self.tried(self.best)
+        try:
+            whole = await self.tried(self.best)
+        except StopShrinking as stop:
+            raise UsageError(
+                f"{self.case.question.id}: {stop}, and the whole conversation is not played yet; replies are kept:"
+                " to continue, run the same command with more"
+            ) from None
+        except StoppedError as error:
+            raise MissingServerOrKeyError(str(error)) from None
         if whole.failure != self.case.failure:
             raise UsageError(
                 f"{self.case.question.id}: filled again, {self.case.backend} does not fail as it did in the run"
@@ -407,6 +417,8 @@ class Shrinker:
             tried = await self.tried(candidate)
         except DatasetError:
             return False
+        except StoppedError as error:
+            raise StopShrinking(str(error)) from None
         return tried.failure == self.case.failure and not (self._oracle_matters and not tried.oracle_is_right)
 
     async def tried(self, candidate: Conversation) -> Tried:
@@ -414,7 +426,9 @@ class Shrinker:
 
         Raises:
             StopShrinking: the verdict needs a call of the model that is beyond the budget.
+            StoppedError: a model is unavailable.
         """
+        self._model.is_spent = False
         conversation = as_in_a_file(candidate)
         wanted = self.case.question.kind
         question = next(each for each in conversation.questions if each.kind == wanted)
