@@ -64,22 +64,16 @@ def only_question(conversation: Conversation, question: Question) -> Conversatio
 
 
 def with_turns(conversation: Conversation, texts: Mapping[str, str]) -> Conversation:
-    """Return the conversation with these turns alone, by their ids, with these texts. They keep their ids, and no
-    question names others.
-    """
+    """Return the conversation with these turns alone, by their ids, with these texts; it keeps the other ids."""
     turns = [turn for turn in conversation.turns if turn.id in texts]
     numbered = tuple(
         turn.model_copy(update={"number": number, "text": texts[turn.id]}) for number, turn in enumerate(turns, 1)
     )
     used = {turn.session for turn in numbered}
     sessions = tuple(session for session in conversation.sessions if session.number in used)
-    questions = tuple(
-        question.model_copy(update={"evidence": tuple(turn for turn in question.evidence if turn in texts)})
-        for question in conversation.questions
-    )
     # A copy would keep the turns by id that the whole conversation remembers.
     fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
-    return Conversation(**fields | {"turns": numbered, "sessions": sessions, "questions": questions})
+    return Conversation(**fields | {"turns": numbered, "sessions": sessions})
 
 
 def with_exchanges_apart(conversation: Conversation) -> Conversation | None:
@@ -127,9 +121,9 @@ def _with_other_words(question: Question, of: Callable[[str], str]) -> Question:
 class Shrinking:
     """The search for the smallest conversation. ``best`` is the smallest one so far that still fails.
 
-    Turns that tempt to a wrong answer can go. Evidence turns are never removed, and what is left of one still holds
-    its part of the answer, so that a perfect memory knows it. They lose sentences and their first and last clauses,
-    but no single words, without which they might say something else.
+    Evidence turns are never removed, and what is left of one still holds its part of the answer, so that a perfect
+    memory knows it. They lose sentences and their first and last clauses, but no single words, without which they
+    might say something else. The same holds for turns that tempt to a wrong answer.
     ``on_smaller`` is called when a smaller one is found. ``at_once`` are proposed to the test together.
     """
 
@@ -144,7 +138,7 @@ class Shrinking:
         self.best = conversation
         self._question = conversation.questions[0]
         self._answerable = Answerable(self._question, conversation.turns_by_id, conversation.days_by_session)
-        self._evidence = frozenset(self._answerable.evidence)
+        self._evidence = frozenset(self._question.evidence)
         self._first_failing, self._on_smaller, self._at_once = first_failing, on_smaller, at_once
 
     async def run(self, first_guess: Collection[str] = ()) -> None:
@@ -272,9 +266,9 @@ class Shrinking:
         """
         if turn.id not in self._evidence:
             return True
-        cut = Piece(text, frozenset({turn.id}))
-        shared = self._answerable.topic_in(turn.text)
-        return self._answerable.part_held_by(turn.id, [cut]) and shared <= self._answerable.topic_in(text)
+        cut, answerable = Piece(text, frozenset({turn.id})), self._answerable
+        holds = turn.id not in answerable.evidence or answerable.part_held_by(turn.id, [cut])
+        return holds and answerable.topic_in(turn.text) <= answerable.topic_in(text)
 
     async def _try(self, proposals: Sequence[Mapping[str, str]]) -> int | None:
         """Return the place of the first proposal that fails, by the texts of its turns, and take it."""

@@ -168,13 +168,14 @@ def issue_text(case: ShrunkCase) -> str:
 
 def _conversation(case: ShrunkCase) -> Iterable[str]:
     evidence = frozenset(case.question.evidence)
+    role = "tempts" if case.question.evidence_role == "tempting" else "the answer"
     for session in case.conversation.sessions:
         turns = [turn for turn in case.conversation.turns if turn.session == session.number]
         if session.date is not None:
             yield f"Session of {session.date:%Y-%m-%d %H:%M}"
             yield ""
         for turn in turns:
-            mark = " ← the answer" if turn.id in evidence else ""
+            mark = f" ← {role}" if turn.id in evidence else ""
             label = _line(case.conversation.label_of(turn))
             yield f"- {_code(turn.id)} **{label}:** {_line(turn.text)}{mark}"
         yield ""
