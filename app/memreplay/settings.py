@@ -153,13 +153,13 @@ class Settings:
     ] = None
     workers: Annotated[
         Positive | None,
-        Flag("With --batch and shrink, play conversations in N processes; tests stay in one.", "N", "1"),
+        Flag("With --batch, shrink and sweep, play conversations in N processes; tests stay in one.", "N", "1"),
     ] = None
     cluster: Annotated[
         str | None,
         Flag(
-            "With --batch, play conversations on Dask workers (memreplay[cluster]), each with the keys of its own"
-            " environment: tcp://host:8786, or local:N.",
+            "With --batch and sweep, play conversations on Dask workers (memreplay[cluster]), each with the keys of"
+            " its own environment: tcp://host:8786, or local:N.",
             "ADDRESS",
             "none",
         ),

@@ -18,6 +18,8 @@ from memreplay.conversations.registry import load
 from memreplay.debugger.shrink import only_question, with_turns
 from tests.cli.conftest import RunCli
 from tests.stubs.in_process import made_in
+from tests.stubs.noting_memory import FILE as NOTES
+from tests.stubs.noting_memory import Noting
 from tests.stubs.openai_server import OpenAIServer
 from tests.stubs.planted_writer import behaves, written_down
 
@@ -43,17 +45,18 @@ def failures(run_cli: RunCli, *arguments: object) -> dict[tuple[str, str], str]:
 def test_every_output_fails_at_the_same_stage(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
     paths = [tmp_path / name for name in ("case.json", "case.md", "test_case.py", "case.sqlite3")]
     outputs = [word for path in paths for word in ("--output", path)]
-    asked = ("--question", "multi-05-q2", "--backend", "rag", "--tries", 40)
+    asked = ("--question", "multi-05-q2", "--backend", "rag", "--same-hits", "--tries", 12)
     ran = run_cli("shrink", recording / "few.sqlite3", *asked, *outputs)
     assert ran.code == 0, ran.err
     assert "written but not retrieved" in ran.out and "no call" in ran.out
-    assert "memory returned 3 items" in ran.err and "--fewer-hits" in ran.err
+    assert "memory returned 3 items" in ran.err
     replayed = ("--dataset", paths[0], "--backend", "rag", "--top-k", 3, "--recording", tmp_path / "again.sqlite3")
     assert failures(run_cli, "--batch", *replayed)["rag", "multi-05-q1"] == "not_retrieved"
     assert failures(run_cli, "report", paths[3])["rag", "multi-05-q1"] == "not_retrieved"
     text = paths[1].read_text(encoding="utf-8")
     for part in ("# rag: written but not retrieved", "- top-k: `3`", "## Stored", "## Retrieved", "← the answer"):
         assert part in text
+    assert "run `memreplay --batch --dataset case.json --backend rag --top-k 3`" in text
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", paths[2]],
         capture_output=True,
@@ -78,8 +81,7 @@ def removable(whole: Conversation, folder: Path, backend: str, failure: str, **s
 
 def test_no_exchange_of_a_result_can_be_removed(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
     cases: list[tuple[str, str, str, str, dict[str, Any]]] = [
-        ("few.sqlite3", "multi-05-q2", "rag", "not_retrieved", {"top_k": 3}),
-        ("few.sqlite3", "multi-05-q5", "rag", "not_retrieved", {"top_k": 3}),
+        ("few.sqlite3", "multi-05-q2", "rag", "not_retrieved", {"top_k": 1}),
         ("lossy.sqlite3", "identity-02-q1", "hybrid", "not_written", {"ablate": "verbatim"}),
     ]
     for name, question, backend, failure, settings in cases:
@@ -89,19 +91,25 @@ def test_no_exchange_of_a_result_can_be_removed(run_cli: RunCli, recording: Path
         (smallest,), (whole,) = load([str(case)]), load([question.rpartition("-")[0]])
         asked = next(each for each in whole.questions if each.id == question)
         assert len(smallest.turns) <= len(whole.turns) / 2
+        lowered = "top_k" in settings
+        assert ("top-k was lowered from 3 to 1" in ran.err) == ("top-k=1" in smallest.tags) == lowered
         assert list(removable(smallest, tmp_path, backend, failure, **settings)) == []
         assert any(removable(only_question(whole, asked), tmp_path, backend, failure, **settings))
 
 
 def test_the_result_does_not_depend_on_the_number_of_workers(
-    run_cli: RunCli, recording: Path, tmp_path: Path
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv(NOTES, str(tmp_path / "notes"))
+    memory = ("--backend", f"{Noting.__module__}:{Noting.__name__}")
+    recorded = ("--dataset", "multi-05", *memory, "--top-k", 2, "--recording", tmp_path / "r.sqlite3")
+    assert run_cli("--batch", *recorded).code == 0
     found = []
     for workers in (1, 2):
         case = tmp_path / f"{workers}.json"
-        shrink = ("shrink", recording / "few.sqlite3", "--question", "multi-05-q2", "--output", case)
+        shrink = ("shrink", tmp_path / "r.sqlite3", "--question", "multi-05-q2", *memory, "--output", case)
         ran = run_cli(*shrink, "--workers", workers, "--tries", 30, "--no-cache")
-        assert ran.code == 0 and "30 conversations were tried" in ran.err, ran.err
+        assert ran.code == 0 and "30 conversations were tried" in ran.err, ran
         found.append(case.read_bytes())
     assert found[0] == found[1]
 
@@ -139,10 +147,12 @@ def test_names_and_numbers_are_replaced_where_it_still_fails(
     )
     assert ran.code == 0 and "does not fail so" not in ran.err, ran.err
     replayed = ("--dataset", case, *LOSSY, "--recording", tmp_path / "again.sqlite3")
-    assert failures(run_cli, "--batch", *replayed)["hybrid", "identity-02-q1"] == "not_written"
+    assert failures(run_cli, "--batch", *replayed)["hybrid", "case-q1"] == "not_written"
     (whole,), (smallest,) = load(["identity-02"]), load([str(case)])
-    words = {word for turn in whole.turns for word in turn.text.split()}
-    assert {word for turn in smallest.turns for word in turn.text.split()} - words
+    (asked,), (before, *_) = smallest.questions, whole.questions
+    said = f"{smallest.turns[0].text} {asked.expected}"
+    assert smallest.id == "case" and asked.expected != before.expected and asked.expected in said
+    assert not any(word in said for word in before.expected.split())
 
 
 @pytest.mark.skipif(find_spec("mem0") is None, reason="mem0 is not installed")
@@ -155,6 +165,8 @@ def test_the_text_has_the_reply_that_a_library_could_not_read(run_cli: RunCli, t
         ran = run_cli("--batch", "--dataset", tmp_path / "talk.json", *memory, "--recording", recording)
         assert ran.code == 0, ran.err
         shrink = ("shrink", recording, "--question", "talk-q2", *memory, "--output", case)
+        says = run_cli(*shrink[:-2], "--estimate").out
+        assert "10 turns in 5 exchanges" in says and "openai/writer: about a call an exchange" in says
         refused = run_cli(*shrink)
         assert refused.code == 2 and "--calls N" in refused.err
         ran = run_cli(*shrink, "--output", text, "--calls", 100)

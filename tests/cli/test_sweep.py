@@ -67,6 +67,20 @@ def test_memory_is_filled_once_for_settings_of_reading(run_cli: RunCli) -> None:
     assert "hybrid: 8 settings, filled 2 times" in ran.out and "rag: 4 settings, filled 1 times" in ran.out
 
 
+def test_workers_give_the_same_bytes_and_a_setting_that_fails_costs_its_own_row(
+    run_cli: RunCli, recording: Path, tmp_path: Path
+) -> None:
+    over = ("--over", "top-k=1,3", "--over", "embedder=minilm,fastembed:nobody/knows")
+    files = [tmp_path / f"{workers}.json" for workers in (1, 2)]
+    for workers, file in enumerate(files, start=1):
+        ran = run_cli("sweep", recording, *over, "--workers", workers, "--output", file)
+        assert ran.code == 3 and "embedder=fastembed:nobody/knows failed: multi-05: " in ran.out, ran
+    assert files[0].read_bytes() == files[1].read_bytes()
+    (only,) = json.loads(files[0].read_text(encoding="utf-8"))
+    assert [row["setting"] for row in only["rows"]] == ["top-k=1 embedder=minilm", "top-k=3 embedder=minilm"]
+    assert list(only["failed"]) == [f"top-k={k} embedder=fastembed:nobody/knows" for k in (1, 3)]
+
+
 def test_what_cannot_be_swept_is_refused(run_cli: RunCli, recording: Path) -> None:
     for arguments, says in {
         ("--over", "colour=red"): "expected NAME=a,b,c",

@@ -8,6 +8,7 @@ of the journal alone, and says that it was redacted.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,10 +24,11 @@ _NAMES: Final = (
 )
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
 _URL = re.compile(r"\b(?:https?://|www\.)\S+")
-_NUMBER = re.compile(r"\d{3,}")
-_INSIDE = re.compile(r"(?<=[a-z,;:)] )[A-Z][\w'’-]+")
-"""A word with a capital that does not begin a sentence: a name, a place, a company."""
-_WORD = re.compile(r"[A-Za-zÀ-ÿ][\w'’-]*")
+_NUMBER = re.compile(r"\d+")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_INSIDE = re.compile(r"(?<=[\w,;:)’'][ -])[^\W\d_]\w+")
+"""A word that does not begin a sentence: with a capital it is a name, a place, a company."""
+_WORD = re.compile(r"[^\W\d_]\w*")
 _KEPT: Final = frozenset(
     (
         *("I", "AI", "API", "OK", "CET", "GMT", "UTC", "URL", "PDF", "CSV", "JSON", "SQL", "HTTP"),
@@ -54,9 +56,19 @@ _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re
 
 @dataclass
 class Redaction:
-    """The replacements of names, numbers and addresses. ``names`` are replaced besides those that are found."""
+    """The replacements of names, numbers and addresses. ``names`` are replaced besides those that are found.
+
+    A word is a name if it stands inside sentences with a capital more often than anywhere without one; it is then
+    replaced however it is written. Numbers are replaced from ``digits`` digits on, with ``keeps_years`` no years.
+    ``first`` is the place of the invented name that is used first.
+    """
 
     names: Mapping[str, str] = field(default_factory=dict)
+    digits: int = 3
+    first: int = 0
+    keeps_years: bool = False
+    _large: Counter[str] = field(default_factory=Counter)
+    _small: Counter[str] = field(default_factory=Counter)
     _names: dict[str, str] = field(default_factory=dict)
     _numbers: dict[str, str] = field(default_factory=dict)
     _addresses: dict[str, str] = field(default_factory=dict)
@@ -64,14 +76,53 @@ class Redaction:
 
     def learn(self, text: str) -> None:
         """Find the names in a text."""
-        for name in _INSIDE.findall(text):
-            if name not in _KEPT and not name.isupper():
-                self._name(name)
+        self._small.update(word.casefold() for word in _WORD.findall(text) if word[0].islower())
+        self._large.update(
+            word.casefold()
+            for word in _INSIDE.findall(text)
+            if word[0].isupper() and not word.isupper() and word not in _KEPT
+        )
 
-    def _name(self, name: str) -> str:
-        count = len(self._names)
-        invented = _NAMES[count % len(_NAMES)] + ("" if count < len(_NAMES) else f"{count // len(_NAMES) + 1}")
-        return self._names.setdefault(name, invented)
+    def another(self, *, digits: int, first: int) -> Redaction:
+        """Return a redaction of the same names that has replaced nothing yet."""
+        return Redaction(self.names, digits, first, self.keeps_years, self._large, self._small)
+
+    def _is_name(self, word: str) -> bool:
+        return word not in _KEPT and self._large[word.casefold()] > self._small[word.casefold()]
+
+    def _renamed(self, found: re.Match[str]) -> str:
+        word, key = found[0], found[0].casefold()
+        if not self._is_name(word):
+            return word
+        if key not in self._names:
+            free = [name for name in _NAMES if name.casefold() not in self._large] or _NAMES
+            count = self.first + len(self._names)
+            again = "" if count < len(free) else str(count // len(free) + 1)
+            self._names[key] = free[count % len(free)] + again
+        name = self._names[key]
+        return name.lower() if word.islower() else name.upper() if word.isupper() else name
+
+    def names_in(self, text: str) -> list[str]:
+        """Return the names of a text, each once."""
+        return [*dict.fromkeys(word for word in _WORD.findall(text) if self._is_name(word))]
+
+    def numbers_left_in(self, text: str) -> list[str]:
+        """Return the numbers of a text that are not replaced, each once."""
+        return [*dict.fromkeys(each for each in _NUMBER.findall(text) if self._number(each) == each)]
+
+    def doubtful_in(self, text: str) -> list[str]:
+        """Return the words of a text that only ever begin sentences: each may be a name, and is not replaced."""
+        invented = {name.casefold() for name in self._names.values()}
+        words = dict.fromkeys(word for word in _WORD.findall(text) if word.istitle() and word.isalpha())
+        return [
+            word
+            for word in words
+            if len(word) > 1
+            and word not in _KEPT
+            and not self._is_name(word)
+            and not self._small[word.casefold()]
+            and word.casefold() not in invented
+        ]
 
     @property
     def replaced(self) -> int:
@@ -89,7 +140,7 @@ class Redaction:
         text = _URL.sub(self._address("https://example.com/"), text)
         text = _MAIL.sub(self._address("person", "@example.com"), text)
         text = _NUMBER.sub(lambda found: self._number(found[0]), text)
-        return _WORD.sub(lambda found: self._names.get(found[0], found[0]), text)
+        return _WORD.sub(self._renamed, text)
 
     def owner(self, name: str) -> str:
         """Return what stands for somebody whose memory it is."""
@@ -102,10 +153,14 @@ class Redaction:
         return replaced
 
     def _number(self, digits: str) -> str:
+        if len(digits) < self.digits or (self.keeps_years and _YEAR.fullmatch(digits)):
+            return digits
         if digits not in self._numbers:
             # Another number of as many digits: multiplied by a number that has no factor in common with ten.
-            most = 10 ** len(digits)
-            self._numbers[digits] = str((int(digits) * 7 + 3 * (len(self._numbers) + 1)) % most).zfill(len(digits))
+            most, taken = 10 ** len(digits), {digits, *self._numbers.values()}
+            other = int(digits) * 7 + 3 * (len(self._numbers) + 1)
+            free = (str((other + step) % most).zfill(len(digits)) for step in range(most))
+            self._numbers[digits] = next((each for each in free if each not in taken), digits)
         return self._numbers[digits]
 
 

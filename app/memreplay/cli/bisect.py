@@ -199,7 +199,7 @@ def _flag(setting: str) -> str:
 
 
 async def _shrunk(case: Case, calls: int) -> Conversation:
-    shrinker = Shrinker(case, calls=calls, warn=lambda sentence: say(f"warning: {sentence}"))
+    shrinker = Shrinker(case, calls=calls, same_hits=True, warn=lambda sentence: say(f"warning: {sentence}"))
     try:
         await shrinker.run()
         return as_in_a_file(shrinker.best)

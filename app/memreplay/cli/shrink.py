@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -23,9 +24,10 @@ from memreplay.cli.options import (
     consent_to,
     takes_settings,
 )
-from memreplay.conversations.models import Conversation
+from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.errors import EXIT_INTERRUPTED, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.annotations import annotations_of
 from memreplay.recording.bodies import reporting_damage
@@ -36,7 +38,7 @@ from memreplay.runtime.work import Work
 from memreplay.settings import Settings, read_settings
 from memreplay.signals import two_step_interrupt
 from memreplay.terminal import say
-from memreplay.timeline.annotations import Bookmark
+from memreplay.timeline.annotations import FAILS, Bookmark
 from memreplay.views.shrunk_case import ShrunkCase, shrunk_case, text_in
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -60,13 +62,13 @@ def shrink(
     file: Annotated[Path, typer.Argument(help="A recording.")],
     question: Annotated[str, typer.Option(metavar="ID", help="The question's id, or its end if that is unique.")],
     output: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Option(
             metavar="PATH",
             help="Write the conversation here: .json (dataset), .md (text for an issue), .py (pytest), .sqlite3"
-            " (recording). Repeatable.",
+            " (recording). Repeatable. Needed without --estimate.",
         ),
-    ],
+    ] = None,
     backend: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="The memory. [default: the one that answers wrongly, if only one does]"),
@@ -84,11 +86,17 @@ def shrink(
     ] = None,
     fewer_hits: Annotated[
         bool,
-        typer.Option("--fewer-hits", help="Also lower top-k: a fact that is not among ten hits needs ten others."),
-    ] = False,
+        typer.Option(
+            "--fewer-hits/--same-hits",
+            help="Lower top-k too where a fact was not retrieved: to be kept out of ten hits, it needs ten others.",
+        ),
+    ] = True,
     anonymise: Annotated[
         bool,
         typer.Option("--anonymise", help="Replace names, numbers and addresses at the end, if it still fails."),
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say which models would be called, and how often; shrink nothing.")
     ] = False,
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run. [default: the newest run]")] = None,
     allow_from_recording: AllowFromRecording = False,
@@ -103,7 +111,10 @@ def shrink(
     recording. One that runs code, or contacts a provider or an address, is used only if your own settings name it
     too.
     """
-    _check_outputs(output, file)
+    outputs = output or []
+    if not outputs and not estimate:
+        raise UsageError("--output PATH: name at least one file, or say --estimate")
+    _check_outputs(outputs, file)
     settings = read_settings(**given, **({"backend": (backend,)} if backend else {}))
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         case = case_in(
@@ -114,6 +125,9 @@ def shrink(
             settings,
             consent_to(file, allow_from_recording),
         )
+    if estimate:
+        _print_estimate(case)
+        return
     refuse_without_calls(case, calls)
     shown = _Lines()
     try:
@@ -122,8 +136,8 @@ def shrink(
         say("ended at once, and nothing was written; the tries are kept: to continue, run the same command again")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     progress = shrinker.progress
-    found = shrunk_case(case, shrinker, last)
-    for path in output:
+    found = shrunk_case(shrinker, last)
+    for path in outputs:
         if path.suffix == ".sqlite3":
             asyncio.run(_record(path, found, shrinker.settings))
         else:
@@ -134,11 +148,25 @@ def shrink(
         f" ({found.verdict}); {progress.effort}"
     )
     for note in found.notes:
-        say(note if fewer_hits else f"{note}; --fewer-hits lowers --top-k")
+        say(note)
     if shrinker.ended_early is not None:
         say(f"{shrinker.ended_early}; it may not be minimal. To continue, run the same command again")
     if shrinker.stopping:
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _print_estimate(case: Case) -> None:
+    exchanges = len(exchanges_of(case.conversation))
+    print(
+        f"{case.question.id} of {printable(case.backend)}: {case.failure.words}; {len(case.conversation.turns)}"
+        f" turns in {counted(exchanges, 'exchange')}, all played in the first try and ever fewer in the others"
+    )
+    if case.settings.extractor is not None:
+        print(f"{printable(case.settings.extractor)}: about a call an exchange; a reply in the cache is free")
+    if case.needs_replies and case.model != EXTRACTIVE_MODEL:
+        print(f"{printable(case.model)}: a call a try; a reply in the cache is free")
+    if not case.calls_cost:
+        print("no call of a model that costs")
 
 
 def _check_outputs(outputs: list[Path], file: Path) -> None:
@@ -172,7 +200,7 @@ async def _shrink(
         case,
         calls=calls,
         tries=tries,
-        fewer_hits=fewer_hits,
+        same_hits=not fewer_hits,
         report=shown.show,
         warn=lambda sentence: say(f"warning: {sentence}"),
     )
@@ -181,22 +209,53 @@ async def _shrink(
     try:
         with two_step_interrupt(shrinker.stop, lambda: _cancel(task)):
             await shrinker.run()
-            if anonymise and not await shrinker.replace_words(_redaction_of(case.conversation).of):
-                say("warning: with other names and numbers it does not fail so; those of the recording are in it")
+            if anonymise:
+                await _anonymise(shrinker, case.conversation)
             return shrinker, await shrinker.replayed()
     finally:
         await shrinker.close()
 
 
-def _redaction_of(conversation: Conversation) -> Redaction:
-    redaction = Redaction()
+_DIGITS = (1, 3, 100)
+"""Numbers are replaced from so many digits on: first all of them, at last none."""
+_FIRST_NAMES = (0, 9, 18)
+"""Places of invented names: where the failure does not survive some, it may survive others."""
+
+
+async def _anonymise(shrinker: Shrinker, whole: Conversation) -> None:
+    """Replace what is personal in the smallest conversation as far as it still fails, and say what is left."""
+    learnt = Redaction(keeps_years=True)
+    for text in _texts_of(whole):
+        learnt.learn(text)
+    before, used = " ".join(_texts_of(shrinker.best)), None
+    for digits, first in product(_DIGITS, _FIRST_NAMES):
+        redaction = learnt.another(digits=digits, first=first)
+        if await shrinker.replace_words(redaction.of):
+            used = redaction
+            break
+    if used is None:
+        left = [*learnt.names_in(before), *learnt.another(digits=100, first=0).numbers_left_in(before)]
+        say(f"warning: with other names it does not fail so; those of the recording are in it: {_listed(left)}")
+        return
+    dates = [f"{session.date:%Y-%m-%d}" for session in shrinker.best.sessions if session.date is not None]
+    if left := [*dict.fromkeys(dates), *used.numbers_left_in(before)]:
+        say(f"--anonymise: these dates and numbers of the recording are still in it: {_listed(left)}")
+    if doubtful := used.doubtful_in(" ".join(_texts_of(shrinker.best))):
+        say(f"--anonymise: these words only ever begin sentences, and may be names: {_listed(doubtful)}")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return printable(", ".join(words)) or "none were found"
+
+
+def _texts_of(conversation: Conversation) -> Iterator[str]:
     for turn in conversation.turns:
-        redaction.learn(turn.text)
+        yield turn.text
         if turn.speaker:
-            redaction.learn(f"by {turn.speaker}")
+            yield f"by {turn.speaker}"
     for question in conversation.questions:
-        redaction.learn(question.text)
-    return redaction
+        yield from (question.text, question.expected, question.suggested or "")
+        yield from (*question.expected_entities, *question.choices, *question.supersedes)
 
 
 def _cancel(task: asyncio.Task[object]) -> None:
@@ -219,6 +278,6 @@ async def _record(path: Path, found: ShrunkCase, settings: Settings) -> None:
     await run_recorded(made, RunPlan(perceive=True), quiet)
     turn = len(found.conversation.turns)
     annotations_of(path, made.run_id, found.conversation.id).set_bookmark(
-        Bookmark(mark="fails", turn=turn, note=f"{found.question.text} {found.verdict}")
+        Bookmark(mark=FAILS, turn=turn, note="; ".join((f"{found.question.text} {found.verdict}", *found.notes)))
     )
     print(f"open it with: memreplay {printable(str(path))}", file=sys.stderr)

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +18,9 @@ from rich.text import Text
 from memory_backends.controls import CONTROLS
 from memreplay.cli.options import COMMAND_OPTIONS, AllowFromRecording, GivenSettings, consent_to, takes_settings
 from memreplay.conversations.models import Conversation
-from memreplay.debugger.sweep import Found, Swept, swept
+from memreplay.debugger.sweep import Swept, swept
 from memreplay.engine.remote.addresses import is_agent
-from memreplay.errors import UsageError
+from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.files import write_whole
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
@@ -73,7 +74,8 @@ def sweep(
     """Compare settings of memories by the share of questions whose answer is in the prompt, and by tokens.
 
     A memory is filled once for all settings that change only what is read from it. No model is asked without --ask.
-    The first value of each axis is what the others are compared with.
+    The first value of each axis is what the others are compared with. With --workers or --cluster, memories are
+    filled and read in several processes; the result is the same.
     """
     if output is not None and output.suffix not in (".json", ".html"):
         raise UsageError(f"--output {output}: expected a name that ends in .json or .html")
@@ -99,6 +101,8 @@ def sweep(
         words += [word for text in over for word in ("--over", text)]
         words += [flag for flag, is_set in (("--ask", ask), ("--split", split)) if is_set]
         write_whole(str(output), _written(output.suffix, results, shlex.join(["memreplay", "sweep", *words])))
+    if any(result.failed for result in results):
+        raise typer.Exit(EXIT_QUESTION_ERRORS)
 
 
 def _written(suffix: str, results: Sequence[Swept], command: str) -> str:
@@ -137,17 +141,20 @@ def _work(
 async def _sweep(
     backend: str, plan: Sequence[Setting], conversations: Sequence[Conversation], ask: bool, split: bool
 ) -> Swept:
-    found: dict[str, list[Found]] = {each.words: [] for each in plan}
-    for number, conversation in enumerate(conversations, 1):
-        say(f"{backend}: conversation {number} of {len(conversations)}, {len(plan)} settings")
-        new = await sweep_one(
-            conversation, backend, plan, asks=ask, warn=lambda sentence: say(f"warning: {sentence}")
-        )
-        for words, rows in new.items():
-            found[words] += [replace(row, question=f"{conversation.id}/{row.question}") for row in rows]
+    times, numbers = len(list(fillings(plan))) * len(conversations), count(1)
+    found, failed = await sweep_one(
+        conversations,
+        backend,
+        plan,
+        asks=ask,
+        begun=lambda each: say(f"{backend}: filled for {each.id}, {next(numbers)} of {times}"),
+        warn=lambda sentence: say(f"warning: {sentence}"),
+    )
+    if not found:
+        raise UsageError(f"{backend}: {next(iter(failed.values()))}")
     if not any(found.values()):
         raise UsageError("no question has an answer that was said")
-    return swept(backend, found, split=split)
+    return swept(backend, found, split=split, failed=failed)
 
 
 def _print_estimate(plans: dict[str, list[Setting]], conversations: Sequence[Conversation], ask: bool) -> None:
@@ -181,4 +188,5 @@ def _as_json(result: Swept) -> dict[str, Any]:
         "p_of_chosen": result.p_of_chosen,
         "rows": rows,
         "fixed_by": dict(result.fixed_by),
+        "failed": dict(result.failed),
     }

@@ -7,18 +7,22 @@ parallel; the result is the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from memory_backends.text import sentences_of
 from memreplay.conversations.models import Conversation, Question, Session, Turn, exchanges_of
-from memreplay.text import occurs_in
+from memreplay.scoring.holding import Answerable, Piece
 
 T = TypeVar("T")
 
 FirstFailing = Callable[[Sequence[Conversation]], Awaitable[int | None]]
 """Returns the place of the first conversation that fails as the whole one does; None if none does. It raises
 StopShrinking to end the search."""
+
+
+_BETWEEN_CLAUSES = re.compile(r"(?<=[,;:–—])\s+")
 
 
 class StopShrinking(Exception):
@@ -60,16 +64,22 @@ def only_question(conversation: Conversation, question: Question) -> Conversatio
 
 
 def with_turns(conversation: Conversation, texts: Mapping[str, str]) -> Conversation:
-    """Return the conversation with these turns alone, by their ids, with these texts; it keeps the other ids."""
+    """Return the conversation with these turns alone, by their ids, with these texts. They keep their ids, and no
+    question names others.
+    """
     turns = [turn for turn in conversation.turns if turn.id in texts]
     numbered = tuple(
         turn.model_copy(update={"number": number, "text": texts[turn.id]}) for number, turn in enumerate(turns, 1)
     )
     used = {turn.session for turn in numbered}
     sessions = tuple(session for session in conversation.sessions if session.number in used)
+    questions = tuple(
+        question.model_copy(update={"evidence": tuple(turn for turn in question.evidence if turn in texts)})
+        for question in conversation.questions
+    )
     # A copy would keep the turns by id that the whole conversation remembers.
     fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
-    return Conversation(**fields | {"turns": numbered, "sessions": sessions})
+    return Conversation(**fields | {"turns": numbered, "sessions": sessions, "questions": questions})
 
 
 def with_exchanges_apart(conversation: Conversation) -> Conversation | None:
@@ -95,7 +105,7 @@ def with_exchanges_apart(conversation: Conversation) -> Conversation | None:
 
 
 def with_other_words(conversation: Conversation, of: Callable[[str], str]) -> Conversation:
-    """Return the conversation with other words, in its questions too: ``of`` replaces a text."""
+    """Return the conversation with other words, in its questions too, and another id: ``of`` replaces a text."""
     turns = tuple(
         turn.model_copy(update={"text": of(turn.text), "speaker": turn.speaker and of(turn.speaker)})
         for turn in conversation.turns
@@ -103,20 +113,24 @@ def with_other_words(conversation: Conversation, of: Callable[[str], str]) -> Co
     sessions = tuple(session.model_copy(update={"summary": None}) for session in conversation.sessions)
     fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
     questions = tuple(_with_other_words(question, of) for question in conversation.questions)
-    return Conversation(**fields | {"turns": turns, "sessions": sessions, "questions": questions, "title": None})
+    others = {"id": "case", "dataset": "case", "title": None}
+    return Conversation(**fields | {"turns": turns, "sessions": sessions, "questions": questions} | others)
 
 
 def _with_other_words(question: Question, of: Callable[[str], str]) -> Question:
     lists = ("expected_entities", "choices", "supersedes")
     replaced: dict[str, object] = {name: tuple(map(of, getattr(question, name))) for name in lists}
+    replaced["suggested"] = question.suggested and of(question.suggested)
     return question.model_copy(update=replaced | {"text": of(question.text), "expected": of(question.expected)})
 
 
 class Shrinking:
     """The search for the smallest conversation. ``best`` is the smallest one so far that still fails.
 
-    Evidence turns are never removed, and keep the sentences with the answer, so that a perfect memory still knows
-    it. ``on_smaller`` is called when a smaller one is found. ``at_once`` are proposed to the test together.
+    Turns that tempt to a wrong answer can go. Evidence turns are never removed, and what is left of one still holds
+    its part of the answer, so that a perfect memory knows it. They lose sentences and their first and last clauses,
+    but no single words, without which they might say something else.
+    ``on_smaller`` is called when a smaller one is found. ``at_once`` are proposed to the test together.
     """
 
     def __init__(
@@ -129,7 +143,8 @@ class Shrinking:
         """The conversation has one question; it is known to fail."""
         self.best = conversation
         self._question = conversation.questions[0]
-        self._evidence = frozenset(self._question.evidence)
+        self._answerable = Answerable(self._question, conversation.turns_by_id, conversation.days_by_session)
+        self._evidence = frozenset(self._answerable.evidence)
         self._first_failing, self._on_smaller, self._at_once = first_failing, on_smaller, at_once
 
     async def run(self, first_guess: Collection[str] = ()) -> None:
@@ -148,8 +163,9 @@ class Shrinking:
         if await self._join_turns():
             await self._shrink_sentences()
         for turn in self.best.turns:
-            if turn.id not in self._evidence:
-                await self._shrink_text(turn, turn.text.split())
+            is_evidence = turn.id in self._evidence
+            parts = _BETWEEN_CLAUSES.split(turn.text) if is_evidence else turn.text.split()
+            await self._shrink_text(turn, parts, at_its_ends=is_evidence)
         await self.shrink_turns()
 
     async def shrink_turns(self) -> None:
@@ -230,29 +246,35 @@ class Shrinking:
 
         await minimal(removable, first_failing, self._at_once)
 
-    async def _shrink_text(self, turn: Turn, parts: Sequence[str]) -> None:
+    async def _shrink_text(self, turn: Turn, parts: Sequence[str], *, at_its_ends: bool = False) -> None:
         """Remove parts of what a turn says."""
         if len(parts) < 2:
             return
         texts = {other.id: other.text for other in self.best.turns}
-        needed = self._answers_in(turn) if turn.id in self._evidence else ()
-        if needed is None:
-            return
 
         async def first_failing(several: Sequence[Sequence[int]]) -> int | None:
             said = [" ".join(parts[place] for place in kept) for kept in several]
             places = [
-                place for place, text in enumerate(said) if text and all(occurs_in(each, text) for each in needed)
+                place
+                for place, kept in enumerate(several)
+                if kept
+                and not (at_its_ends and kept[-1] - kept[0] >= len(kept))
+                and self._may_say(turn, said[place])
             ]
             found = await self._try([texts | {turn.id: said[place]} for place in places])
             return None if found is None else places[found]
 
         await minimal(range(len(parts)), first_failing, self._at_once)
 
-    def _answers_in(self, turn: Turn) -> tuple[str, ...] | None:
-        """Return the words of the answer that an evidence turn says; None if it says it in words of its own."""
-        answers = (self._question.expected, *self._question.expected_entities)
-        return tuple(answer for answer in answers if answer and occurs_in(answer, turn.text)) or None
+    def _may_say(self, turn: Turn, text: str) -> bool:
+        """Return whether a turn may say only this. Evidence still has its part of the answer, and what it shares
+        with the question.
+        """
+        if turn.id not in self._evidence:
+            return True
+        cut = Piece(text, frozenset({turn.id}))
+        shared = self._answerable.topic_in(turn.text)
+        return self._answerable.part_held_by(turn.id, [cut]) and shared <= self._answerable.topic_in(text)
 
     async def _try(self, proposals: Sequence[Mapping[str, str]]) -> int | None:
         """Return the place of the first proposal that fails, by the texts of its turns, and take it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 from memreplay.scoring.statistics import holm, mcnemar_exact, mean, paired_interval, wilson_interval
@@ -63,6 +63,7 @@ class Swept:
 
     ``chosen`` is the setting that holds most, at the fewest tokens. With ``is_split`` it is that on the one part of
     the questions, and ``rows`` are of the other, on which it is the only setting that is compared with the first.
+    ``failed`` says of settings without a row why the memory could not be filled or read under them.
     """
 
     backend: str
@@ -70,6 +71,7 @@ class Swept:
     chosen: SettingName
     is_split: bool
     fixed_by: Mapping[str, SettingName | None]
+    failed: Mapping[SettingName, str] = field(default_factory=dict)
 
     @property
     def chosen_row(self) -> Row:
@@ -81,7 +83,13 @@ class Swept:
         return self.chosen_row.p_value if self.is_split else self.chosen_row.p_adjusted
 
 
-def swept(backend: str, found: Mapping[SettingName, Sequence[Found]], *, split: bool = False) -> Swept:
+def swept(
+    backend: str,
+    found: Mapping[SettingName, Sequence[Found]],
+    *,
+    split: bool = False,
+    failed: Mapping[SettingName, str] | None = None,
+) -> Swept:
     """Return what the settings of a memory give. All were tried on the same questions, in the same order."""
     choosing, reported = (
         {name: [each for each in rows if is_for_choosing(each.question) is part] for name, rows in found.items()}
@@ -91,7 +99,7 @@ def swept(backend: str, found: Mapping[SettingName, Sequence[Found]], *, split: 
     if not is_split:
         choosing = reported = {name: list(rows) for name, rows in found.items()}
     chosen = min(choosing, key=lambda name: (-_held(choosing[name]), _tokens(choosing[name])))
-    return Swept(backend, _rows(reported), chosen, is_split, _fixed(found))
+    return Swept(backend, _rows(reported), chosen, is_split, _fixed(found), failed or {})
 
 
 def is_for_choosing(question: str) -> bool:

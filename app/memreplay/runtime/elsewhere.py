@@ -1,8 +1,9 @@
 """Play conversations in other processes: ``--workers`` of this machine, or the workers of a Dask ``--cluster``.
 
-Both are executors of :mod:`concurrent.futures` for one function, :func:`play_elsewhere`. It fills the memories of a
-conversation and recalls for its questions; the run records what it returns and puts the questions to the models. A
-memory that writes or embeds with a model calls it in the worker, with the keys of the worker's own environment.
+Both are executors of :mod:`concurrent.futures`. A run has them call :func:`play_elsewhere`, which fills the
+memories of a conversation and recalls for its questions; the run records what it returns and puts the questions to
+the models. A memory that writes or embeds with a model calls it in the worker, with the keys of the worker's own
+environment.
 """
 
 from __future__ import annotations
@@ -45,12 +46,15 @@ from memreplay.runtime.work import number_of_local_workers
 from memreplay.settings import ADDRESSES, Settings, read_settings
 
 T = TypeVar("T")
+W = TypeVar("W")
 
 _PACKAGES = ("pydantic", "numpy", "onnxruntime", "tokenizers", "bm25s", "PyStemmer", "qdrant-client", "fakeredis")
 """Packages whose version can change what a memory holds or returns."""
 
 _MOST_LOSSES = 3
 """A conversation that loses its worker more often is given up: it may be what ends them."""
+
+LOST = "its workers were lost, again and again, while they played it"
 
 SECONDS_TO_CONNECT = 30
 _SECONDS_BETWEEN_LOOKS = 1.0
@@ -260,7 +264,7 @@ def _search_current_folder_again() -> None:
 class Elsewhere:
     """The workers of a run.
 
-    ``submit`` has one play a conversation, and raises BrokenExecutor if that worker is lost; after the errors
+    ``submit`` has one call a function, and raises BrokenExecutor if that worker is lost; after the errors
     ``lost_for_good`` it is not tried again.
     """
 
@@ -268,7 +272,7 @@ class Elsewhere:
         self,
         where: str,
         places: int,
-        submit: Callable[[Assignment], Awaitable[Played]],
+        submit: Callable[[Callable[[Any], Any], Any], Awaitable[Any]],
         stop: Callable[[], None],
         lost_for_good: tuple[type[Exception], ...] = (),
         waits: Callable[[], Sequence[str]] = lambda: (),
@@ -323,18 +327,27 @@ class Elsewhere:
         place = object()
         self._since[place] = (conversation.id, monotonic())
         try:
-            for _ in range(_MOST_LOSSES):
-                if self._stopped:
-                    raise StoppedError("the run was stopped")
-                try:
-                    return await self._submit(work)
-                except BrokenExecutor:
-                    continue
-                except self._lost_for_good:
-                    break
+            played = await self.call(play_elsewhere, work)
         finally:
             del self._since[place]
-        return Played.failed(conversation, filled, "its workers were lost, again and again, while they played it")
+        return played or Played.failed(conversation, filled, LOST)
+
+    async def call(self, function: Callable[[W], T], work: W) -> T | None:
+        """Return what a function of a module makes of its work in a worker, in another one if that is lost.
+
+        None if it loses too many workers. Raises StoppedError as :meth:`play` does.
+        """
+        for _ in range(_MOST_LOSSES):
+            if self._stopped:
+                raise StoppedError("the run was stopped")
+            try:
+                made: T = await self._submit(function, work)
+            except BrokenExecutor:
+                continue
+            except self._lost_for_good:
+                break
+            return made
+        return None
 
 
 def _is_filled_by_workers(backend: str) -> bool:
@@ -428,15 +441,15 @@ async def _processes(settings: Settings, number: int) -> AsyncIterator[Elsewhere
         running.discard(process)
         process.end()
 
-    async def submit(work: Assignment) -> Played:
+    async def submit(function: Callable[[W], T], work: W) -> T:
         process = idle.pop() if idle else start()
         try:
-            played = await asyncio.wrap_future(process.executor.submit(play_elsewhere, work))
+            made = await asyncio.wrap_future(process.executor.submit(function, work))
         except BrokenExecutor:
             lose(process)
             raise
         idle.append(process)
-        return played
+        return made
 
     def stop() -> None:
         for process in running:
@@ -484,8 +497,8 @@ async def _dask(settings: Settings, cluster: str) -> AsyncIterator[Elsewhere]:
             finally:
                 waited.cancel()
 
-        async def submit(work: Assignment) -> Played:
-            return await result(executor.submit(play_elsewhere, work))
+        async def submit(function: Callable[[W], T], work: W) -> T:
+            return await result(executor.submit(function, work))
 
         async def check() -> int:
             """Return the number of workers, all of which can play."""

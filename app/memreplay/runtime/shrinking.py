@@ -51,7 +51,7 @@ from memreplay.trust import Consent
 
 _NAMESPACE = "shrinking"
 _FEWER_HITS = (1, 2, 3, 5, 7)
-"""Values of top-k that are tried in place of the run's."""
+"""Values of top-k that are tried in place of the run's, from the number of exchanges with evidence on."""
 
 _CANNOT_BE_SHRUNK: frozenset[Label] = frozenset(
     {"error", "unparsed", "refused", "key_suspect", "not_visible", "no_evidence"}
@@ -74,7 +74,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Case:
-    """A wrong answer that is to be shrunk. ``hits`` are the turns behind what memory retrieved in the run."""
+    """A wrong answer that is to be shrunk. ``hits`` are the turns behind each item that memory retrieved."""
 
     conversation: Conversation
     question: Question
@@ -82,7 +82,7 @@ class Case:
     model: str
     settings: Settings
     failure: Failure
-    hits: frozenset[str]
+    hits: tuple[frozenset[str], ...]
 
     @property
     def needs_replies(self) -> bool:
@@ -155,12 +155,12 @@ def case_in(
         raise UsageError(
             f"{question.id} of {backend} cannot be shrunk: {found.detail if found else 'it was not scored'}"
         )
-    if attributor.closed_book_is_right(answer.asked):
+    if attributor.closed_book_is_right(answer.asked) and not question.abstain:
         raise UsageError(
             f"{question.id}: the model knows the answer without any memory, so it tells nothing of one"
         )
     settings = for_one_memory(of_run, backend)
-    hits = frozenset(turn for hit in answer.asked.hits for turn in (*hit.turns, *hit.sources))
+    hits = tuple(frozenset((*hit.turns, *hit.sources)) for hit in answer.asked.hits)
     return Case(
         conversation=only_question(timeline.conversation, question),
         question=question,
@@ -251,6 +251,9 @@ class Progress:
 class Shrinker:
     """Shrinks one case. ``report`` is called after each try and whenever the conversation gets smaller.
 
+    An answer that was not retrieved lost its place to as many other items as top-k lets through. Top-k is lowered
+    with the conversation, unless ``same_hits`` keeps that of the run, so that fewer others are enough.
+
     ``calls`` is the most calls of a model that costs, ``tries`` the most conversations that are tried. What became
     of each candidate is kept by its content, so that a later command tries none of them again.
 
@@ -264,14 +267,14 @@ class Shrinker:
         *,
         calls: int = 0,
         tries: int | None = None,
-        fewer_hits: bool = False,
+        same_hits: bool = False,
         report: Callable[[Progress], None] = lambda progress: None,
         warn: Callable[[str], None] = lambda sentence: None,
     ) -> None:
-        self.case, self._tries, self._fewer_hits, self._report = case, tries, fewer_hits, report
+        self.case, self._tries, self._report = case, tries, report
+        self._same_hits = same_hits
         self.settings = case.settings
         self.stopping = False
-        self.failure = case.failure
         self.best = only_question(case.conversation, case.question)
         turns = len(self.best.turns)
         self.progress = Progress(first=turns, turns=turns, top_k=case.settings.top_k)
@@ -307,10 +310,9 @@ class Shrinker:
         alone = replace(self.settings, workers=None, cluster=None)
         async with workers_of(alone if self.case.calls_cost else self.settings) as self._elsewhere:
             try:
-                if self._fewer_hits:
+                if self.case.failure.label == "not_retrieved" and not self._same_hits:
                     await self._lower_top_k()
-                same_hits = self.settings.top_k == self.case.settings.top_k
-                await self._shrinking().run(self.case.hits if same_hits else ())
+                await self._shrinking().run(frozenset().union(*self.case.hits[: self.settings.top_k]))
             except StopShrinking as stop:
                 self.ended_early = str(stop)
         self._elsewhere = None
@@ -348,10 +350,9 @@ class Shrinker:
         return self.best.questions == other.questions
 
     async def _lower_top_k(self) -> None:
-        most = self.settings.top_k
-        for top_k in _FEWER_HITS:
-            if top_k >= most:
-                return
+        most, evidence = self.settings.top_k, set(self.case.question.evidence)
+        needed = sum(not evidence.isdisjoint(exchange.turn_ids) for exchange in exchanges_of(self.best))
+        for top_k in (each for each in _FEWER_HITS if needed <= each < most):
             self.settings = replace(self.settings, top_k=top_k)
             if await self._first_failing([self.best]) is not None:
                 self.progress.top_k = top_k
@@ -406,7 +407,7 @@ class Shrinker:
             tried = await self.tried(candidate)
         except DatasetError:
             return False
-        return tried.failure == self.failure and not (self._oracle_matters and not tried.oracle_is_right)
+        return tried.failure == self.case.failure and not (self._oracle_matters and not tried.oracle_is_right)
 
     async def tried(self, candidate: Conversation) -> Tried:
         """Play a conversation to the memory, as it is read from its file, and ask the question.
@@ -420,9 +421,7 @@ class Shrinker:
         reads = self.case.needs_replies or self.case.model == EXTRACTIVE_MODEL
         checks_oracle = self.case.model == EXTRACTIVE_MODEL and not question.abstain
         names = [self.case.backend, *([ORACLE] if checks_oracle else [])]
-        answerer = ModelAnswerer(
-            self._model if reads else _Silent(), self.settings.api_base, self.settings.context_tokens
-        )
+        answerer = self._models.answerer(self._model if reads else _Silent())
         events: list[ReplayEvent] = []
         played = await self._played(conversation, question)
         async with self._session(conversation, names, answerer, events.append, played) as (session, snapshot):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from memory_backends.base import MemoryBackend, Recall
+from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import texts_to_embed
 from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.debugger.sweep import Found
@@ -15,9 +16,10 @@ from memreplay.engine.answers import score_reply
 from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.session import ReplayPlan, ReplaySession
-from memreplay.errors import UsageError
-from memreplay.llm.ports import ModelAnswerer
+from memreplay.errors import MemreplayError, UsageError
+from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.tokens import context_budget, token_counter
+from memreplay.runtime.elsewhere import LOST, refuse_other_versions, settings_for_workers, versions, workers_of
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.models import RunModels
 from memreplay.runtime.reasking import cost_of_call
@@ -98,91 +100,188 @@ def fillings(settings: Sequence[Setting]) -> Iterator[list[Setting]]:
     yield from groups.values()
 
 
-async def sweep(
-    conversation: Conversation,
-    backend: str,
-    settings: Sequence[Setting],
-    *,
-    asks: bool,
-    warn: Callable[[str], None],
-) -> dict[str, list[Found]]:
-    """Return what one memory returns for the answerable questions of a conversation, by the words of a setting.
-
-    Raises:
-        UsageError: the memory cannot be made, or failed.
-    """
-    found: dict[str, list[Found]] = {}
-    for group in fillings(settings):
-        found |= await _Filled(conversation, backend, group, warn).read(asks)
-    return found
-
-
 def answerable_questions(conversation: Conversation) -> list[Question]:
     """Return the questions whose answer was said."""
     return [question for question in conversation.questions if not question.abstain]
 
 
-class _Filled:
-    def __init__(
-        self, conversation: Conversation, backend: str, group: Sequence[Setting], warn: Callable[[str], None]
-    ) -> None:
-        self._conversation, self._backend, self._group = conversation, backend, group
-        self._settings = group[0].settings
-        self._models = RunModels(self._settings, lambda: _NAMESPACE, warn)
-        self._memories = RunMemories(self._settings, warn)
-        self._memories.use_models(self._models.extractor, self._models.chat)
-        self._failure: str | None = None
+@dataclass(frozen=True)
+class Reading:
+    """A conversation that is to be played to a memory, which is then read under several settings. They hold no key.
 
-    async def read(self, asks: bool) -> dict[str, list[Found]]:
-        """Fill the memory, and read from it under each setting of the group."""
-        conversation = self._conversation
+    ``versions`` are those of the sweep's own process.
+    """
+
+    conversation: Conversation
+    backend: str
+    settings: Sequence[Settings]
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a memory recalled for each answerable question, by setting; or in a sentence why it could not."""
+
+    by_setting: Sequence[Sequence[Recall] | str]
+    warnings: Sequence[str] = ()
+
+
+def read_elsewhere(work: Reading) -> Read:
+    """Fill a memory and read from it, in a worker.
+
+    Raises:
+        UsageError: this worker has other versions.
+    """
+    refuse_other_versions([work.backend], work.versions)
+    return asyncio.run(filled_and_read(work))
+
+
+async def filled_and_read(work: Reading) -> Read:
+    """Fill a memory, and read from it under each setting. What fails costs the settings that it fails under."""
+    settings, warnings = work.settings[0], list[str]()
+    try:
+        models = RunModels(settings, lambda: _NAMESPACE, warnings.append)
         try:
-            await self._memories.embed_ahead(texts_to_embed([self._backend], exchanges_of(conversation)))
-            memory = self._memories.fresh(conversation, [self._backend])[self._backend]
-            answerer = ModelAnswerer(self._models.answer_model, self._settings.api_base, None)
-            plan = ReplayPlan(
-                run_id=_NAMESPACE,
-                models=self._settings.model,
-                perceive=memory.perceive_changes_recall,
-                counter_of=token_counter,
-            )
-            session = ReplaySession(conversation, {self._backend: memory}, answerer, plan, self._note)
-            await session.open()
+            memories = RunMemories(settings, warnings.append)
             try:
-                await session.play()
-                if self._failure is not None:
-                    raise UsageError(f"{self._backend}: {self._failure}")
-                return {each.words: await self._under(each.settings, memory, asks) for each in self._group}
+                memories.use_models(models.extractor, models.chat)
+                return Read(await _read(work, models, memories), tuple(warnings))
             finally:
-                await session.close("resolved")
+                await memories.close()
         finally:
-            self._models.close()
-            await self._memories.close()
+            models.close()
+    except (MemreplayError, BackendError, StoppedError) as error:
+        return Read([str(error)] * len(work.settings), tuple(warnings))
 
-    def _note(self, event: ReplayEvent) -> None:
+
+async def _read(work: Reading, models: RunModels, memories: RunMemories) -> list[Sequence[Recall] | str]:
+    conversation, backend, settings = work.conversation, work.backend, work.settings[0]
+    failures: list[str] = []
+
+    def note(event: ReplayEvent) -> None:
         if isinstance(event, BackendFailed):
-            self._failure = f"memory failed at turn {event.turn} ({event.phase}): {event.error}"
+            failures.append(f"memory failed at turn {event.turn} ({event.phase}): {event.error}")
 
-    async def _under(self, settings: Settings, memory: MemoryBackend, asks: bool) -> list[Found]:
-        model = settings.model[0]
-        memory.set_token_counter(token_counter(model))
-        budget = context_budget(model, settings.context_tokens, memory.limited_by_top_k)
-        driver = BackendDriver(self._conversation.id, self._backend, memory, self._note)
-        answerer = ModelAnswerer(self._models.answer_model, settings.api_base, settings.context_tokens)
-        end = len(self._conversation.turns)
-        found: list[Found] = []
-        for question in answerable_questions(self._conversation):
-            recall = await driver.recall(question.text, settings.top_k, budget, end, model)
-            if isinstance(recall, str):
-                raise UsageError(f"{self._backend}: {question.id}: {recall}")
-            request = answerer.request(question, recall.context, model, 0)
-            right = None
-            if asks:
-                reply = await answerer.answer(request)
-                right = None if reply.error else score_reply(question, reply).outcome == "correct"
-            holds = Answerable(question, self._conversation.turns_by_id).held_by(_pieces(recall))
-            found.append(Found(question.id, holds, recall.tokens, cost_of_call(request).usd, right))
-        return found
+    await memories.embed_ahead(texts_to_embed([backend], exchanges_of(conversation)))
+    memory = memories.fresh(conversation, [backend])[backend]
+    plan = ReplayPlan(
+        run_id=_NAMESPACE,
+        models=settings.model,
+        perceive=memory.perceive_changes_recall,
+        counter_of=token_counter,
+    )
+    session = ReplaySession(conversation, {backend: memory}, models.answerer(models.answer_model), plan, note)
+    await session.open()
+    try:
+        await session.play()
+        if failures:
+            return [failures[0]] * len(work.settings)
+        return [await _under(each, work, memory, note) for each in work.settings]
+    finally:
+        await session.close("resolved")
+
+
+async def _under(
+    settings: Settings, work: Reading, memory: MemoryBackend, note: Callable[[ReplayEvent], None]
+) -> Sequence[Recall] | str:
+    model = settings.model[0]
+    memory.set_token_counter(token_counter(model))
+    budget = context_budget(model, settings.context_tokens, memory.limited_by_top_k)
+    driver = BackendDriver(work.conversation.id, work.backend, memory, note)
+    recalls: list[Recall] = []
+    for question in answerable_questions(work.conversation):
+        end = len(work.conversation.turns)
+        recall = await driver.recall(question.text, settings.top_k, budget, end, model)
+        if isinstance(recall, str):
+            return f"{question.id}: {recall}"
+        recalls.append(recall)
+    return recalls
+
+
+async def sweep(
+    conversations: Sequence[Conversation],
+    backend: str,
+    settings: Sequence[Setting],
+    *,
+    asks: bool,
+    begun: Callable[[Conversation], None],
+    warn: Callable[[str], None],
+) -> tuple[dict[str, list[Found]], dict[str, str]]:
+    """Return what a memory returns for all answerable questions, by the words of a setting; and why others failed.
+
+    The workers of the settings fill and read the memories, if there are any; the models are asked here. ``begun``
+    is called each time that a memory is to be filled.
+
+    Raises:
+        MissingServerOrKeyError: the workers cannot be started or reached.
+        UsageError: a worker has other versions.
+    """
+    first, groups = settings[0].settings, list(fillings(settings))
+    models = RunModels(first, lambda: _NAMESPACE, warn)
+    failed: dict[str, str] = {}
+    try:
+        async with workers_of(first) as elsewhere:
+            places = elsewhere.places if elsewhere is not None else 1
+            turn, known = asyncio.Semaphore(places), versions([backend])
+
+            async def read(conversation: Conversation, group: Sequence[Setting]) -> Read:
+                async with turn:
+                    begun(conversation)
+                    if elsewhere is None:
+                        return await filled_and_read(
+                            Reading(conversation, backend, [each.settings for each in group], known)
+                        )
+                    travelling = [settings_for_workers(each.settings, places) for each in group]
+                    work = Reading(conversation, backend, travelling, known)
+                    try:
+                        return await elsewhere.call(read_elsewhere, work) or Read([LOST] * len(group))
+                    except StoppedError as error:
+                        return Read([str(error)] * len(group))
+
+            async def found(conversation: Conversation, group: Sequence[Setting]) -> list[list[Found]]:
+                done = await read(conversation, group)
+                for warning in done.warnings:
+                    warn(warning)
+                rows: list[list[Found]] = []
+                for each, recalls in zip(group, done.by_setting, strict=True):
+                    if isinstance(recalls, str):
+                        failed.setdefault(each.words, f"{conversation.id}: {recalls}")
+                    answered = [] if isinstance(recalls, str) else recalls
+                    rows.append(await _found(conversation, each.settings, answered, models, asks=asks))
+                return rows
+
+            tasks = {
+                (group[0].words, place): asyncio.create_task(found(conversation, group))
+                for place, conversation in enumerate(conversations)
+                for group in groups
+            }
+            await asyncio.gather(*tasks.values())
+    finally:
+        models.close()
+    rows: dict[str, list[Found]] = {each.words: [] for each in settings if each.words not in failed}
+    for place in range(len(conversations)):
+        for group in groups:
+            for each, new in zip(group, tasks[group[0].words, place].result(), strict=True):
+                if each.words in rows:
+                    rows[each.words] += new
+    return rows, {each.words: failed[each.words] for each in settings if each.words in failed}
+
+
+async def _found(
+    conversation: Conversation, settings: Settings, recalls: Sequence[Recall], models: RunModels, *, asks: bool
+) -> list[Found]:
+    """Return whether each recall holds the answer, and with ``asks`` whether the model then gives it."""
+    answerer, found = models.answerer(models.answer_model), list[Found]()
+    for question, recall in zip(answerable_questions(conversation), recalls, strict=False):
+        request = answerer.request(question, recall.context, settings.model[0], 0)
+        right = None
+        if asks:
+            reply = await answerer.answer(request)
+            right = None if reply.error else score_reply(question, reply).outcome == "correct"
+        holds = Answerable(question, conversation.turns_by_id).held_by(_pieces(recall))
+        cost = cost_of_call(request).usd
+        found.append(Found(f"{conversation.id}/{question.id}", holds, recall.tokens, cost, right))
+    return found
 
 
 def _pieces(recall: Recall) -> list[Piece]:

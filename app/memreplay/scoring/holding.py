@@ -339,7 +339,11 @@ class Answerable:
         asked, others = self._speakers
         if len(asked) == 1 and any(f" {name}: " in f" {said}" for name in others) and not contains(asked[0], said):
             return False
-        return not self._topic or not self._topic.isdisjoint(_words_of(said))
+        return not self._topic or bool(self.topic_in(said))
+
+    def topic_in(self, said: str) -> frozenset[_Word]:
+        """Return the words that a text shares with the question, and that tell what it is about."""
+        return self._topic & _words_of(said)
 
     @cached_property
     def _speakers(self) -> tuple[Sequence[str], Sequence[str]]:

@@ -306,12 +306,15 @@ def _values_in(value: Any) -> Iterator[str | int | float]:
             pass
 
 
-_TIME_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*")
+_OF_THE_STORE = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*|[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE
+)
+"""The time at which something was written, or an id: it differs from run to run, and its digits are no answer."""
 
 
 def _says_something(value: str | int | float) -> bool:
-    """Return whether a value can be part of a fact: no flag, and not the time at which it was written."""
-    return not isinstance(value, bool) and not (isinstance(value, str) and _TIME_STAMP.fullmatch(value))
+    """Return whether a value can be part of a fact: no flag, and nothing that the store made up."""
+    return not isinstance(value, bool) and not (isinstance(value, str) and _OF_THE_STORE.fullmatch(value))
 
 
 class MemoryHistory(Protocol):

@@ -9,6 +9,9 @@ from memreplay.conversations.models import Frozen
 from memreplay.llm.judging import Verdict
 from memreplay.timeline.timeline import AskKey
 
+FAILS = "fails"
+"""The mark of the bookmark at which the recording of a shrunk case opens."""
+
 
 class Bookmark(Frozen):
     """A named position. ``mark`` is its name, of one letter or more; ``note`` may be empty."""

@@ -327,19 +327,21 @@ class MemreplayApp(TerminalApp):
             self.push_screen(screen)
             try:
                 last = await asyncio.to_thread(asyncio.run, search())
-                shrunk = shrunk_case(case, shrinker, last)
-                for suffix in (".json", ".md", ".py"):
-                    target = Path.cwd() / f"{message.name}{suffix}"
-                    target.write_text(text_in(suffix, shrunk), encoding="utf-8")
+                shrunk = shrunk_case(shrinker, last)
+                test = f"test_{message.name.replace('-', '_')}.py"
+                for name in (f"{message.name}.json", f"{message.name}.md", test):
+                    target = Path.cwd() / name
+                    target.write_text(text_in(target.suffix, shrunk), encoding="utf-8")
             except OSError as error:
                 raise UsageError(f"{Path.cwd()}: cannot be written: {error.strerror}") from None
             finally:
                 if self.screen is screen:
                     self.pop_screen()
-            stopped = " Stopped: it may not be minimal." if shrinker.ended_early else ""
+            stopped = ["stopped: it may not be minimal"] if shrinker.ended_early else []
+            remarks = "; ".join((shrunk.verdict, shrinker.progress.effort, *stopped, *shrunk.notes))
             self.notify(
-                f"{shrinker.progress.first} turns → {shrinker.progress.turns} ({shrunk.verdict};"
-                f" {shrinker.progress.effort}).{stopped} Saved as {message.name}.json, .md and .py",
+                f"{shrinker.progress.first} turns → {shrinker.progress.turns} ({remarks})."
+                f" Saved as {message.name}.json, .md and {test}",
                 timeout=_SECONDS_OF_A_RESULT,
                 markup=False,
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -18,13 +19,15 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
 from memreplay.printable import printable
-from memreplay.runtime.shrinking import Case, Shrinker, Tried
+from memreplay.runtime.shrinking import Shrinker, Tried
+from memreplay.settings import command_line
 from memreplay.views.table import plain
 from memreplay.views.text import one_line
 
 _SETTINGS = ("top_k", "context_tokens", "embedder", "reranker", "extractor", "ablate", "tier_share")
 _LIBRARIES = {"mem0": "mem0ai", "chroma": "chromadb", "graphiti": "graphiti-core", "langgraph": "langgraph"}
 _UNSET: tuple[object, ...] = (None, (), [], False)
+_REPLAY = ("--batch", "--dataset", "case.json")
 _MOST_STORED = 40
 _LONGEST_LINE = 400
 
@@ -33,7 +36,8 @@ _LONGEST_LINE = 400
 class ShrunkCase:
     """A conversation that makes a memory fail, as it was last played to it.
 
-    ``turns_before`` is the length of the conversation that it was shrunk from. ``settings`` are the memory's.
+    ``turns_before`` is the length of the conversation that it was shrunk from. ``settings`` are the memory's, and
+    ``command`` the options of ``memreplay --batch`` that set them.
     """
 
     conversation: Conversation
@@ -49,38 +53,51 @@ class ShrunkCase:
     hits: Sequence[Hit]
     stored: Snapshot
     reply: str | None
+    command: Sequence[str]
     notes: Sequence[str] = ()
     writing: Sequence[ModelCall | Extraction] = ()
 
 
-def shrunk_case(case: Case, shrinker: Shrinker, last: Tried) -> ShrunkCase:
+def shrunk_case(shrinker: Shrinker, last: Tried) -> ShrunkCase:
     """Return the result of a search, as it was last played."""
+    case = shrinker.case
     settings, received = asdict(shrinker.settings), last.answer.received
     needs_reply = case.needs_replies or case.model == EXTRACTIVE_MODEL
     library = _LIBRARIES.get(case.backend)
     top_k, hits = shrinker.settings.top_k, last.answer.asked.hits
     notes: list[str] = []
     if top_k != case.settings.top_k:
-        notes.append(f"top-k was lowered from {case.settings.top_k} to {top_k}")
+        notes.append(
+            f"top-k was lowered from {case.settings.top_k} to {top_k}, so that fewer other items are enough to keep"
+            " the answer out (memreplay shrink --same-hits keeps it)"
+        )
     elif case.failure.label == "not_retrieved" and 1 < top_k == len(hits):
         notes.append(f"memory returned {top_k} items, so it takes as many others to keep the answer out")
+    given = {name: settings[name] for name in _SETTINGS if settings.get(name) not in _UNSET}
+    tags = (f"failure={case.failure.label}", f"backend={case.backend}", *_in_words(given))
+    of_run = ("backend", *_SETTINGS, "backend_config", *(["model"] if case.needs_replies else []))
     return ShrunkCase(
-        conversation=last.conversation,
+        conversation=last.conversation.model_copy(update={"tags": tags}),
         question=last.question,
         backend=case.backend,
         model=case.model,
-        settings={name: settings[name] for name in _SETTINGS if settings.get(name) not in _UNSET},
+        settings=given,
         libraries={library: _version(library)} if library else {},
         turns_before=shrinker.progress.first,
-        verdict=shrinker.failure.words,
+        verdict=case.failure.words,
         detail=last.attribution.detail,
         of_memory=not case.needs_replies,
         hits=hits,
         stored=last.stored,
         reply=received.reply.text if received is not None and needs_reply else None,
+        command=command_line({name: settings[name] for name in of_run}),
         notes=notes,
         writing=last.writing,
     )
+
+
+def _in_words(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{name.replace('_', '-')}={_plain(value)}" for name, value in settings.items()]
 
 
 def _version(library: str) -> str:
@@ -130,6 +147,22 @@ def issue_text(case: ShrunkCase) -> str:
     ]
     if not case.hits:
         lines.append("Nothing.")
+    # No text of others can end the block.
+    data = as_test_conversation_text(case.conversation).replace("`", "\\u0060").replace("<", "\\u003c")
+    lines += [
+        "",
+        "## To reproduce",
+        "",
+        f"Save this as `case.json`, then run {_code(shlex.join(['memreplay', *_REPLAY, *case.command]))}",
+        "",
+        "<details><summary>case.json</summary>",
+        "",
+        "```json",
+        data.rstrip(),
+        "```",
+        "",
+        "</details>",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -208,7 +241,7 @@ def test_text(case: ShrunkCase) -> str:
     return _TEST.format(
         summary=in_docstring(
             f"{case.backend}: {case.verdict}. A conversation of {counted(len(case.conversation.turns), 'turn')},"
-            f" shrunk from {case.turns_before:,} by memreplay."
+            f" shrunk from {case.turns_before:,} by memreplay." + "".join(f" Note: {note}." for note in case.notes)
         ),
         written=written.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'),
         given=given,

@@ -30,7 +30,8 @@ def sweep_table(result: Swept) -> Table:
                 "; ".join(_notes(row, result)),
             )
             for row in result.rows
-        ],
+        ]
+        + [(one_line(name), *[""] * 7, "failed") for name in result.failed],
     )
 
 
@@ -65,6 +66,8 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
             f"{one_line(best.setting)} was chosen by {where} holds {share(best.share)} against {share(first.share)}"
             f" (difference {points(best.difference)} points, p = {result.p_of_chosen:.3f}){told}."
         )
+    for name, why in result.failed.items():
+        yield f"{one_line(name)} failed: {one_line(why)}"
     if not result.is_split and others:
         yield (
             "Chosen and reported on the same questions, the best setting looks better than it is;"

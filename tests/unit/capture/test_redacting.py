@@ -8,7 +8,7 @@ import pytest
 
 import memreplay
 from memreplay.capture.marks import add_mark
-from memreplay.capture.redacting import named, redacted_copy
+from memreplay.capture.redacting import Redaction, named, redacted_copy
 from memreplay.errors import UsageError
 from tests.stubs.agents import SAYS, USER, converse, recorded_notebook
 
@@ -34,6 +34,17 @@ def test_equal_things_stay_equal_and_verdicts_stay(tmp_path: Path):
         assert private not in written, private
     assert owner == "person-1"
     assert "My name is Zoe" in said and "person1@example.com" in said and "https://example.com/" in said
+
+
+def test_a_name_is_replaced_however_it_is_written_and_a_word_that_only_looks_like_one_is_not():
+    redaction = Redaction(digits=1, keeps_years=True)
+    for text in ("I gave Tommy's bike to Zoé.", "We saw La Rosa.", "He took la otra, and la bici.", "Odile came."):
+        redaction.learn(text)
+    said = redaction.of("Tommy, tommy and TOMMY's La bici of 2019: 7 or 12. Odile")
+    assert said.startswith("Alba, alba and ALBA's ")
+    assert "ommy" not in said.casefold() and "La bici of 2019" in said
+    assert redaction.numbers_left_in("2019: 7 or 12") == ["2019"]
+    assert redaction.names_in("Tommy's Zoé, La") == ["Tommy", "Zoé"] and redaction.doubtful_in(said) == ["Odile"]
 
 
 def test_what_is_no_recording_of_an_agent_is_refused(tmp_path: Path):

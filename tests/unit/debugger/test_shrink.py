@@ -60,9 +60,15 @@ def conversation(sessions: int = 10, exchanges: int = 4) -> Conversation:
                 turns.append(
                     Turn(id=f"t{number}", number=number, session=session, role=role, speaker=None, text=said[role])
                 )
-    turns[10] = turns[10].model_copy(update={"text": "It rains. My cat is Luna. It is late."})
+    turns[10] = turns[10].model_copy(update={"text": "It rains. Well, my cat is Luna. It is late."})
     question = Question(
-        id="q", kind="recall", type="recall", text="Who is the cat?", expected="Luna", evidence=("t11",)
+        id="q",
+        kind="recall",
+        type="recall",
+        text="Who is the cat?",
+        expected="Luna",
+        evidence=("t11",),
+        evidence_role="supports",
     )
     numbered = tuple(Session(number=number, id=str(number)) for number in range(1, sessions + 1))
     return Conversation(id="c", dataset="c", sessions=numbered, turns=tuple(turns), questions=(question,))
@@ -80,9 +86,9 @@ def shrunk(whole: Conversation, at_once: int = 1) -> Conversation:
     return shrinking.best
 
 
-def test_the_evidence_stays_with_its_id_and_the_sentence_that_has_the_answer() -> None:
+def test_the_evidence_stays_with_its_id_and_the_clause_that_has_the_answer() -> None:
     best = shrunk(conversation())
-    assert best.turns_by_id["t11"].text == "My cat is Luna."
+    assert best.turns_by_id["t11"].text == "my cat is Luna."
     assert [turn.number for turn in best.turns] == list(range(1, len(best.turns) + 1))
     assert {session.number for session in best.sessions} == {turn.session for turn in best.turns}
 
@@ -98,7 +104,7 @@ def test_no_exchange_of_the_result_can_be_removed() -> None:
 
 def test_words_go_that_nothing_needs() -> None:
     said = sorted(turn.text for turn in shrunk(conversation()).turns)
-    assert "Say 9" in said and "My cat is Luna." in said
+    assert "Say 9" in said and "my cat is Luna." in said
     assert all(len(text.split()) <= 2 for text in said if "Luna" not in text)
 
 

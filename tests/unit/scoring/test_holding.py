@@ -9,7 +9,7 @@ from memory_backends.stores.trace import MemoryOperation, StoredPoint, UpsertCha
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import Observed, QuestionAsked, StoreOperated
 from memreplay.scoring.holding import Answerable, Piece
-from memreplay.scoring.stored import StoredMemory
+from memreplay.scoring.stored import StoredMemory, text_of
 from memreplay.timeline.timeline import Answer
 from tests.unit.scoring.planted import question
 
@@ -143,3 +143,8 @@ def stored(payload: dict[str, object]) -> StoredMemory:
     place = {"store": "qdrant", "command": "upsert", "key": "facts", "actor": "plugin"}
     operation = MemoryOperation(**place, phase="observe", turns=("1",), change=point, ms=0.0)
     return StoredMemory([Observed(**OF, ms=1.0, turns=("1",)), StoreOperated(**OF, operation=operation)])
+
+
+def test_the_id_and_the_time_of_a_stored_item_are_no_part_of_what_it_says() -> None:
+    made_up = {"id": "6464a751-d6f2-5eaa-8d18-e14fd3367691", "at": "2026-11-27T10:15:24", "hash": "5eaa8d18" * 4}
+    assert text_of({"content": "User: High tide 76, low 88.", **made_up}) == "User: High tide 76, low 88."

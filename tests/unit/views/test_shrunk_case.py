@@ -39,6 +39,7 @@ def case() -> ShrunkCase:
         hits=(Hit(id="1", store="q", place="p", rank=1, score=0.5, text=HOSTILE),),
         libraries={},
         settings={"top_k": 3, "embedder": HOSTILE},
+        command=("--backend", HOSTILE),
         notes=(HOSTILE,),
         of_memory=False,
     )

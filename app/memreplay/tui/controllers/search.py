@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Final, Literal
 
 from memreplay.debugger.search import Match, SearchIndex, SearchMatches
-from memreplay.timeline.annotations import Bookmark
+from memreplay.timeline.annotations import FAILS, Bookmark
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.controllers import ReplayHost, save, turns_in_short
 from memreplay.tui.controllers.navigation import Navigation
@@ -260,6 +260,13 @@ class Bookmarks:
         self._source.timeline.marks.set_bookmarks(bookmark.turn for bookmark in bookmarks)
         self._strip.refresh_marks()
         self._host.paint_progress()
+
+    def open(self, turn: int) -> None:
+        """Move to the turn where this conversation was left, or at first to the failure that it was shrunk to."""
+        self._navigation.move_to(turn)
+        fails = next((one for one in self._source.annotations.bookmarks() if one.mark == FAILS), None)
+        if fails is not None and turn == 1:
+            self._navigation.jump(fails.turn, note=fails.note)
 
     def edit(self) -> None:
         """Ask for the name and note of this turn's bookmark; an empty name removes it."""

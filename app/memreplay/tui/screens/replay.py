@@ -121,7 +121,7 @@ class ReplayScreen(PlaceScreen[None]):
         self.conversation.focus(scroll_visible=False)
         if self.player is None:
             self.strip.show_lifetimes(self.source.place.lives)
-            self.move_to(self.source.place.turn)
+            self.bookmarks.open(self.source.place.turn)
         if self.source.not_shown:
             self.report(self.source.not_shown, "warning")
         self.paint()
