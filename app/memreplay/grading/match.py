@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Final
 
 from memreplay.grading.read import Token, content_of, folded, is_stop_word, same_token, stem_keys, tokens_of
@@ -189,9 +189,56 @@ _TURNED: Final = 3
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """Return the text with the answer in place of its initials, or in place of what it is the initials of."""
+    """Return the text with the answer in place of its initials, or in place of what it is the initials of, and with
+    its words joined and apart as there: "board games" for "boardgames".
+    """
     short = _short_form(answer)
-    return short.sub(lambda _: answer, text) if short is not None else text
+    text = short.sub(lambda _: answer, text) if short is not None else text
+    for written, compound in _compounds(answer):
+        text = compound.sub(written, text)
+    return text
+
+
+_LONG_WORD: Final = 8
+"""Letters. A shorter word may occur by chance where others meet."""
+
+
+@lru_cache(maxsize=1024)
+def _compounds(answer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
+    """Return the words of an answer, and what finds them in two parts, or two of them as one."""
+    words = re.findall(r"[a-z]+", folded(answer))
+    apart = [(word, "[ -]?".join(word)) for word in words if len(word) >= _LONG_WORD]
+    joined = [(f"{a} {b}", a + b) for a, b in pairwise(words) if len(a + b) >= _LONG_WORD]
+    return [(word, re.compile(rf"\b{form}\b", re.IGNORECASE)) for word, form in (*apart, *joined)]
+
+
+def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:
+    """Return whether what stands before one thing of an answer stands before another of them ("two dogs and a cat"
+    for "a dog and two cats"), or is replaced there ("the green pot" for "the blue pot") by what is not ``asked``.
+    """
+    theirs = [pair for pair in _bound(given) if not any(same_token(one, pair[0]) for one in asked)]
+    ours = [
+        (one, own)
+        for one, own in _bound(tokens_of(answer))
+        if not any(same_token(one, a) and same_token(own, b) for a, b in theirs)
+    ]
+    wanted = [token for _, token in content_of(tokens_of(answer))]
+    things = [thing for thing in wanted if thing not in [one for one, _ in _bound(tokens_of(answer))]]
+    return any(
+        any(same_token(thing, its) for thing in things if not same_token(thing, own))
+        if same_token(one, other)
+        else same_token(own, its)
+        and not any(same_token(one, token) for token in given)
+        and not any(same_token(token, other) for token in wanted)
+        for one, own in ours
+        for other, its in theirs
+    )
+
+
+def _bound(found: Sequence[Token]) -> list[tuple[Token, Token]]:
+    """Return the words that stand right behind a word or a figure, with those."""
+    held = [token.kind != "mark" and not is_stop_word(token) for token in found]
+    return [pair for pair, both in zip(pairwise(found), pairwise(held), strict=True) if all(both)]
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:
@@ -241,6 +288,6 @@ def enumeration(answer: str) -> tuple[str, ...]:
     """Return the items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
     if any(token.kind == "date" for token in tokens_of(answer)):
         return (answer,)
-    parts = re.split(r"\s*(?:,(?!\d{3}\b)|;|\band\b|\by\b|&|\+)\s*", answer)
+    parts = re.split(r"\s*(?:,(?!\d{3}\b)|;|\band\b|\by\b|&|(?<=\s)\+(?=\s))\s*", answer)
     items = tuple(part for part in parts if content_of(tokens_of(part)))
     return items if len(items) > 1 else (answer,)

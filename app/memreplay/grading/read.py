@@ -225,7 +225,7 @@ def _english(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _same_stems() -> Mapping[str, str]:
-    return {_english(word): _english(longer) for word, longer in SAME_WORDS.items()}
+    return {_english(word): _english(SAME_WORDS.get(longer, longer)) for word, longer in SAME_WORDS.items()}
 
 
 def _american(word: str) -> str:

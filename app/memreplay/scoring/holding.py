@@ -30,7 +30,7 @@ from memreplay.grading.match import contains, has_the_letters_of, may_say_a_part
 from memreplay.grading.read import Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_all_of, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted
-from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, IRREGULAR_PASTS, MONTH_NAMES
+from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -51,8 +51,8 @@ _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 _CALENDAR = frozenset((*MONTH_NAMES, *DAY_NAMES))
 
-_Word = str | tuple[int, str]
-"""A word as written, or a stem of it with its language."""
+_Word = tuple[int, str]
+"""A stem of a word, with its language."""
 
 
 @dataclass(frozen=True)
@@ -359,7 +359,7 @@ class Answerable:
             if token.kind == "word"
             and token.text not in FORMS_A_QUESTION
             and not any(same_token(one, token) for one in known)
-            for key in stem_keys(token) | {token.text}
+            for key in stem_keys(token)
         )
 
 
@@ -377,10 +377,9 @@ def _is_dated(token: Token) -> bool:
 
 @lru_cache(maxsize=16384)
 def _words_of(said: str) -> frozenset[_Word]:
-    """Return what the words of a text can be recognised by, and the present tense of irregular pasts."""
-    words = [token for _, token in content_of(tokens_of(said)) if token.kind == "word"]
-    pasts = (IRREGULAR_PASTS.get(token.text) for token in words)
-    return frozenset([*(key for token in words for key in stem_keys(token)), *(past for past in pasts if past)])
+    """Return what the words of a text can be recognised by."""
+    words = (token for _, token in content_of(tokens_of(said)) if token.kind == "word")
+    return frozenset(key for token in words for key in stem_keys(token))
 
 
 @lru_cache(maxsize=16384)
