@@ -190,26 +190,20 @@ _TURNED: Final = 3
 
 def spelled_out(answer: str, text: str) -> str:
     """Return the text with the answer in place of its initials, or in place of what it is the initials of, and with
-    its words joined and apart as there: "board games" for "boardgames".
+    its compounds joined: "boardgames" for "board games".
     """
     short = _short_form(answer)
     text = short.sub(lambda _: answer, text) if short is not None else text
-    for written, compound in _compounds(answer):
-        text = compound.sub(written, text)
+    for word, in_parts in _apart(answer):
+        text = in_parts.sub(word, text)
     return text
 
 
-_LONG_WORD: Final = 8
-"""Letters. A shorter word may occur by chance where others meet."""
-
-
 @lru_cache(maxsize=1024)
-def _compounds(answer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
-    """Return the words of an answer, and what finds them in two parts, or two of them as one."""
-    words = re.findall(r"[a-z]+", folded(answer))
-    apart = [(word, "[ -]?".join(word)) for word in words if len(word) >= _LONG_WORD]
-    joined = [(f"{a} {b}", a + b) for a, b in pairwise(words) if len(a + b) >= _LONG_WORD]
-    return [(word, re.compile(rf"\b{form}\b", re.IGNORECASE)) for word, form in (*apart, *joined)]
+def _apart(answer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
+    """Return the long words of an answer, and what finds them in two parts; short ones may occur by chance."""
+    words = re.findall(r"[a-z]{8,}", folded(answer))
+    return [(word, re.compile(rf"\b{'[ -]?'.join(word)}\b", re.IGNORECASE)) for word in words]
 
 
 def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:

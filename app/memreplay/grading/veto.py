@@ -662,7 +662,6 @@ def _is_other_way_round(place: Place) -> bool:
 
 
 VETOES: Final[Sequence[Veto]] = (
-    Veto("X? No", "denied", after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"),
     Veto(
         "X is fine, of what is not",
         "denied",
@@ -673,9 +672,9 @@ VETOES: Final[Sequence[Veto]] = (
         "turned down X",
         "denied",
         before=r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*"
-        r"|gave up(?: on)?"
-        r"|ruled out|turned down|sold|gave away|got rid of|closed|scrapped|stopped (?:using|going to)|threw away"
-        r"|vendi\w+|rechaz\w+|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
+        r"|gave up(?: on)?|ruled out|turned down|sold|swapped|traded|ditched|gave away|got rid of|closed|scrapped"
+        r"|stopped (?:using|going to)|threw away|vendi\w+|rechaz\w+|descart\w+"
+        r"|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
         r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z",
         unless=_ASKS_WHAT_FAILED,
     ),
@@ -688,9 +687,10 @@ VETOES: Final[Sequence[Veto]] = (
     ),
     Veto("not X", "denied", when=_is_negated),
     Veto(
-        "X is wrong, X did not",
+        "X? No, X is wrong, X did not",
         "denied",
-        after=r"[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
+        after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"
+        r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
         r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
         r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
         r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
@@ -724,14 +724,6 @@ VETOES: Final[Sequence[Veto]] = (
         r"|down from|from|antes|era)\b[^()\[\]]*\Z",
         unless=_ASKS_ABOUT_THE_PAST,
     ),
-    Veto(
-        "swapped X for Y",
-        "superseded",
-        before=r"\b(?:swapp|exchang|trad|replac|ditch|dropp|switch|sold|abandon|cambi|sustitu|reemplaz)\w*"
-        r"(?: \w+){0,2}\s*\Z",
-        after=r"(?: \w+)? (?:for|with|by|in favou?r of|por) \w",
-        unless=_ASKS_ABOUT_THE_PAST,
-    ),
     Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
     Veto(
         "X. The answer is Y",
@@ -749,16 +741,11 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
     Veto(
-        "nearly chose X",
+        "nearly chose X, or asked whether X",
         "denied",
-        before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z",
-        unless=_ASKS_WHAT_WAS_CONSIDERED,
-    ),
-    Veto(
-        "asked whether X",
-        "denied",
-        before=r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
-        unless=r"\b(?:ask|wonder|question|pregunt)\w*",
+        before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z"
+        r"|\b(?:ask|wonder|pregunt)\w*\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
+        unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*",
     ),
     Veto(
         "X or Y, X to Y",
