@@ -562,7 +562,7 @@ def _figures_read(number: Token) -> frozenset[float]:
     return frozenset({number.number, number.number / 100} if number.extra == PAIR else {number.number})
 
 
-_HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
+HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
 _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 
@@ -574,7 +574,7 @@ def with_asked_unit(answer: str, question: str) -> str:
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
     if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
-    found = _HOW_MANY.search(asked)
+    found = HOW_MANY.search(asked)
     if found and found[1] in UNITS:
         return f"{answer} {found[1]}"
     return f"{answer} years" if _HOW_OLD.search(asked) else answer
