@@ -206,33 +206,44 @@ def _apart(answer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
     return [(word, re.compile(rf"\b{'[ -]?'.join(word)}\b", re.IGNORECASE)) for word in words]
 
 
+_LEADS: Final = frozenset("from to desde hasta".split())
+"""Words that tell what the next one is to the answer."""
+
+
 def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:
     """Return whether what stands before one thing of an answer stands before another of them ("two dogs and a cat"
     for "a dog and two cats"), or is replaced there ("the green pot" for "the blue pot") by what is not ``asked``.
     """
     theirs = [pair for pair in _bound(given) if not any(same_token(one, pair[0]) for one in asked)]
-    ours = [
-        (one, own)
-        for one, own in _bound(tokens_of(answer))
-        if not any(same_token(one, a) and same_token(own, b) for a, b in theirs)
-    ]
+    ours = _bound(tokens_of(answer))
     wanted = [token for _, token in content_of(tokens_of(answer))]
-    things = [thing for thing in wanted if thing not in [one for one, _ in _bound(tokens_of(answer))]]
+    things = [thing for thing in wanted if thing not in [one for one, _ in ours]]
     return any(
-        any(same_token(thing, its) for thing in things if not same_token(thing, own))
+        any(
+            same_token(thing, its) and not same_token(thing, own)
+            for thing in (wanted if is_stop_word(one) else things)
+        )
         if same_token(one, other)
         else same_token(own, its)
+        and not is_stop_word(one)
         and not any(same_token(one, token) for token in given)
         and not any(same_token(token, other) for token in wanted)
         for one, own in ours
+        if not any(same_token(one, a) and same_token(own, b) for a, b in theirs)
         for other, its in theirs
     )
 
 
 def _bound(found: Sequence[Token]) -> list[tuple[Token, Token]]:
     """Return the words that stand right behind a word or a figure, with those."""
-    held = [token.kind != "mark" and not is_stop_word(token) for token in found]
-    return [pair for pair, both in zip(pairwise(found), pairwise(held), strict=True) if all(both)]
+    pairs = pairwise(token for token in found if token.text != "at")
+    return [
+        (one, own)
+        for one, own in pairs
+        if "mark" not in (one.kind, own.kind)
+        and not is_stop_word(own)
+        and (one.text in _LEADS or not is_stop_word(one))
+    ]
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:

@@ -177,6 +177,7 @@ _LEXER: Final = re.compile(
               |(?:degrees|grados)[ ](?:[cf]|celsius|centigrados?|centigrade|fahrenheit))\b
     | (?P<letters>(?!v\d|(?:us|au|ca)\$)[^\W\d_][^\W_]*)
     | (?P<iso>\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b)
+    | (?P<month>(?<![\w/.,-])(?:(?:0?[1-9]|1[0-2])/(?:19|20)\d\d|(?:19|20)\d\d-(?:0[1-9]|1[0-2]))(?![\w/-]))
     | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b | \b\d{1,2}-\d{1,2}-\d{4}\b
                  | (?:(?<=\bon[ ])|(?<=\bel[ ])|(?<=\buntil[ ])|(?<=\bsince[ ]))\d{1,2}/\d{1,2}\b
                  | (?<![\w/.,-])(?:\d{1,2}/0[1-9]|0[1-9]/\d{1,2})(?![\w/]|[.,]\d))
@@ -295,6 +296,7 @@ _READ: Final[Mapping[str, tuple[_Kind, Callable[[str], object]]]] = {
     "version": ("word", lambda written: (written, written)),
     "phone": ("word", lambda written: (re.sub(r"\D", "", written),) * 2),
     "iso": ("date", lambda written: tuple(map(int, re.split(r"[-/.]", written)))),
+    "month": ("date", lambda written: (*sorted(map(int, re.split("[-/]", written)), reverse=True), None)),
     "slashed": ("date", _slashed),
     "clock": ("time", _time),
     "number": ("number", _number),

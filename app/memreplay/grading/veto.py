@@ -272,7 +272,7 @@ def _is_outdated(place: Place) -> bool:
     plain, start = place.plain, place.start
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
-    clause = plain[begin:start]
+    clause = _DENIES_NOTHING.sub("", plain[begin:start])
     if _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, place.end):
         return True
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
