@@ -80,6 +80,7 @@ class MemreplayApp(TerminalApp):
         """Open the start screen, and over it what the command line asked for."""
         self.use_keys_and_theme()
         self.push_screen(self._start)
+        self.hold_keys()
         if self._launch.recording is not None and self._launch.against is not None:
             self._open_compared(self._launch.recording, self._launch.against)
         elif self._launch.recording is not None:
@@ -91,6 +92,7 @@ class MemreplayApp(TerminalApp):
             self._open_launched(self._launch.one_of)
         elif self._launch.to_read:
             self._open_datasets(_WHICH, self._launch.to_read, self._launch.backends, self._launch.model)
+        self.hand_keys_over()
         if self._launch.follow:
             self._follow()
 
@@ -481,7 +483,7 @@ class MemreplayApp(TerminalApp):
                     same = (each for each in open_ones if each.timeline.conversation.id == id_)
                     source = next(same, None) or await asyncio.to_thread(recorded, path, id_)
             while isinstance(self.screen, ResultsTab):
-                await self.pop_screen()
+                self.pop_screen()
             listed = OfRun(path) if source is None else OfConversation(source)
             self.push_screen(ResultsScreen(listed, self._choice_for(path, id_)))
 
@@ -521,9 +523,11 @@ class MemreplayApp(TerminalApp):
         with self._reporting_errors():
             reading = asyncio.ensure_future(asyncio.to_thread(catalog.fill, self._launch.load, specs))
             try:
-                await asyncio.wait([reading], timeout=_SECONDS_WITHOUT_A_LIST)
+                with opening(self, ", ".join(Path(spec).name for spec in specs)):
+                    await asyncio.wait([reading], timeout=_SECONDS_WITHOUT_A_LIST)
+                    if reading.done():
+                        await reading
                 if reading.done():
-                    await reading
                     chosen = await self._choose_conversation(title, catalog.entries)
                 else:
                     chosen = await self._choose_while_reading(title, catalog, reading)
@@ -532,7 +536,8 @@ class MemreplayApp(TerminalApp):
             if chosen is None:
                 self._start.say("")
                 return
-            conversation = await asyncio.to_thread(catalog.conversation, chosen)
+            with opening(self, specs[0] if len(catalog.entries) == 1 else catalog.entries[chosen].id):
+                conversation = await asyncio.to_thread(catalog.conversation, chosen)
             self._open_conversation(conversation, backends, model, catalog.warnings)
 
     async def _choose_while_reading(
@@ -579,11 +584,12 @@ class MemreplayApp(TerminalApp):
             if chosen is None:
                 return
             backends = [backends[chosen]]
-        await loaded("memreplay.runtime.run", *_SCREENS)
-        from memreplay.tui.sources import ReplaySource
-
         with self._reporting_errors():
-            handle = self._launch.assemble(backends, model)
+            with opening(self, conversation.id):
+                await loaded("memreplay.runtime.run", *_SCREENS)
+                from memreplay.tui.sources import ReplaySource
+
+                handle = self._launch.assemble(backends, model)
             self._open_replay(ReplaySource.live(conversation, handle, left_out))
 
     @contextmanager
