@@ -34,7 +34,7 @@ async def test_a_question_by_hand_is_answered_from_memory_as_it_stood(
         held = {name: await backend.snapshot() for name, backend in assembly.backends.items()}
         await pilot.press("a", "down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
-        await pilot.press("y")
+        await pilot.press("V")
         await explained(pilot)
         assert "asked by hand" in text_of(pilot, "#header")
         assert "at turn 2" in text_of(pilot, "#header")
@@ -64,7 +64,7 @@ async def test_the_duel_shows_where_each_memory_ranked_the_evidence_and_cuts_it_
         assert "as recorded" in text_of(pilot, "#header")
         await pilot.press(">")
         assert "and 8,448 tokens; no model is asked" in text_of(pilot, "#header")
-        await pilot.press("0", "right", "y")
+        await pilot.press("0", "right", "V")
         await explained(pilot)
         assert "rag" in text_of(pilot, "#header")
         await pilot.press("a")

@@ -42,7 +42,7 @@ WIDTHS: Final = [(0, "-tiny"), (40, "-slim"), (70, "-narrow")]
 """Classes of screens by their columns: too few for anything, so few that panes stack, and enough for panes."""
 _ROUNDS_TO_SETTLE = 2
 _STEPS_OF_MESSAGES = 100
-"""Turns of the event loop in which a message passes from the innermost widget to the app and back, several times."""
+"""Turns of the event loop in which a message passes from the innermost widget to the app and back."""
 _SECONDS_TO_SETTLE = 0.2
 _FEW_COLOURS = ("standard", "windows")
 """Rich's names of colour systems with 16 colours."""
