@@ -58,7 +58,7 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
             ["full_context", "4/6", "67", "%"],
         ]
         assert scores[2][10:] == ["2", "2", "·", "2"]
-        assert "1. [red]one · early" in text_of(pilot, "#details")
+        assert "1. [red]one · What is the user" in text_of(pilot, "#details")
         await pilot.press("o")
         options = pilot.app.screen.query_one("#pick", OptionList).options
         names = [str(option.prompt) for option in options]
@@ -86,7 +86,7 @@ async def test_from_the_results_of_a_conversation_to_those_of_its_run(recorded: 
     async with open_replay(recorded, (80, 24)) as pilot:
         await pilot.press("r", "R")
         await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
-        await until(pilot, lambda: "1. early" in text_of(pilot, "#details"))
+        await until(pilot, lambda: "1. What is the user" in text_of(pilot, "#details"))
         assert "3 questions of one conversation" in text_of(pilot, "#header")
         await pilot.press("[")
         await until(pilot, lambda: pilot.app.screen is replay_of(pilot))

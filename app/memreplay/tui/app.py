@@ -643,15 +643,29 @@ class MemreplayApp(TerminalApp):
         return self._places.setdefault((path, conversation), ReplayPlace())
 
     async def _handle_for(self, source: ReplaySource) -> RunHandle:
-        """Return the run that answers a question asked by hand: the live run while it lasts, else a fresh one."""
-        from memreplay.runtime.recorded import refuse_memories
+        """Return the run that answers a question asked by hand: the live run while it lasts, else one like the
+        recorded one, with the model of today.
+        """
+        from memreplay.paths import new_recording_path
+        from memreplay.runtime.recorded import refuse_memories, settings_of_run
+        from memreplay.runtime.run import Run
 
         if source.handle is not None and self._run is not None and not self._run.over:
             return source.handle
         if self._by_hand is None or self._by_hand[0] is not source:
-            backends, given, path = source.backends, self._launch.settings, source.path or Path()
-            await self._agreed(source, lambda consent: refuse_memories(backends, given, path, consent))
-            self._by_hand = source, self._launch.assemble(backends, self._launch.model)
+            launch, backends, path = self._launch, source.backends, source.path or Path()
+            given = launch.settings
+            handle: RunHandle
+            if source.shows_memory:
+                settings = await self._agreed(
+                    source, lambda consent: settings_of_run(source.settings, given, path, consent)
+                )
+                asked = replace(settings, backend=tuple(backends), model=(launch.model,))
+                handle = Run(asked, new_recording_path())
+            else:
+                await self._agreed(source, lambda consent: refuse_memories(backends, given, path, consent))
+                handle = launch.assemble(backends, launch.model)
+            self._by_hand = source, handle
         return self._by_hand[1]
 
     async def _agreed(self, source: ReplaySource, made: Callable[[Consent], T]) -> T:
