@@ -94,7 +94,11 @@ class View:
         for place, each in enumerate(self.document.lines):
             if place == self.in_view:
                 in_view = len(lines)
-            lines += [each, *(self.folds.get(each.about, ()) if each.about in wanted else ())]
+            if each.about in self.folds and each.about in wanted:
+                opened = tuple(replace(span, text=span.text.replace("▸", "▾")) for span in each.spans)
+                lines += [replace(each, spans=opened), *self.folds[each.about]]
+            else:
+                lines.append(each)
         return replace(self, document=LinesDocument(lines), in_view=in_view)
 
     def borders(self, width: int, *, lower: bool) -> tuple[str, str]:

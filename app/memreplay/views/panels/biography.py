@@ -68,8 +68,8 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
     judged_ones = {judged.decision.candidate_id for judged in life.judged}
     for candidate in life.staged:
         if candidate.candidate_id not in judged_ones:
-            words = f"{one_line(candidate.candidate_id)}, never judged"
-            yield _step(candidate.turn, "candidate", words, about=_at(candidate.turn, life))
+            name = f"{one_line(candidate.candidate_id)}, never judged"
+            yield _step(candidate.turn, "candidate", name, about=_at(candidate.turn, life))
     for asked in life.writer:
         model, words = Span(f"{one_line(asked.model)}  ", "key"), Span(asked.reading, "dim")
         yield _step(asked.turn, "writer", model, words, about=_at(asked.turn, life))

@@ -260,7 +260,6 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
     lines: list[Line] = []
     in_view: int | None = None
     shown: list[str] = []
-    changed: str | None = None
     folds: dict[Hashable, Sequence[Line]] = {}
     known = {key: _facts(timeline, backend, key, cursor, base) for key in keys}
     is_known = any(facts for facts, _ in known.values())
@@ -270,7 +269,7 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
         if not state.lines:
             continue
         shown.append(key)
-        if len(keys) > 1:
+        if len(shown) > 1:  # the first one is named in the title
             lines.append(line(Span(short_key(key, timeline.conversation.id, backend), "title")))
         facts, first = known[key]
         whole = _with_subjects(state, backend, key)
@@ -281,12 +280,12 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
             folds[about] = whole
             whole = [line(Span("▸ the whole state as JSON", "dim"), about=about)]
         if in_view is None and first is not None:
-            in_view, changed = len(lines) + first, key
+            in_view = len(lines) + first
         lines += [*facts, *whole]
     if keeps_facts and shown and not is_known:
         lines = [*placeholder("nothing is known yet"), *lines]
     others = f" (+{len(shown) - 1})" if len(shown) > 1 else ""
-    key = short_key((changed or shown[0]) if shown else "", timeline.conversation.id, backend)
+    key = short_key(shown[0] if shown else "", timeline.conversation.id, backend)
     # The state's own name says what the beginning of its key does.
     words = key.removeprefix(prefix).removeprefix(prefix.rstrip(":")).lstrip(":")
     title = " · ".join(part for part in (name, words) if part) + others
