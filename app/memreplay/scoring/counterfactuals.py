@@ -21,6 +21,7 @@ MEANINGS: Final[Mapping[Intervention, str]] = {
     "evidence_replacing": "the same, in place of as many tokens of the lowest-ranked other text",
     "evidence_first": "the evidence at the beginning of the context, added where it was missing",
     "evidence_last": "the evidence at the end of the context, added where it was missing",
+    "half_budget": "half the tokens of context, at the same number of hits, from the rebuilt memory",
     "double_budget": "twice the tokens of context, from the rebuilt memory",
     "double_top_k": "twice the hits, from the rebuilt memory",
     "current_value_only": "without the lines that hold an outdated value",
@@ -48,6 +49,7 @@ _ADDING: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence
 _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
     "unchanged",
     "current_value_only",
+    "half_budget",
     "double_budget",
     "double_top_k",
     "evidence_added",
