@@ -45,26 +45,14 @@ BEYOND_REACH = set(
 
 MODULE = "open(__file__ + '.ran', 'w').close()\nraise ImportError(__file__)\n"
 
-RUN = (
-    "--batch",
-    "--dataset",
-    "identity-01",
-    "--dataset",
-    "technical-01",
-    "--backend",
-    "hybrid",
-    "--backend",
-    "rag",
-    "--limit",
-    "1",
-)
+RUN = ("--batch", "--dataset", "identity-06", "--dataset", "multi-05", "--backend", "hybrid", "--limit", "1")
 COMMANDS = {
-    "batch": RUN,
+    "batch": (*RUN, "--backend", "rag"),
     "workers": (*RUN, "--workers", "2"),
     "local cluster": (*RUN, "--cluster", "local:2"),
     "doctor": ("doctor",),
     "report": ("report", "r.sqlite3", "--output", "results.html", "--output", "results.csv"),
-    "why": ("why", "r.sqlite3", "--offline", "--limit", "1"),
+    "why": ("why", "demo.sqlite3", "--offline", "--limit", "1"),
     "export": ("export", "r.sqlite3", "--html", "page.html", "--cast", "page.cast"),
     "compare": ("compare", "r.sqlite3", "r.sqlite3"),
     "recordings": ("recordings", "show", "r.sqlite3"),
@@ -80,7 +68,8 @@ def folder(tmp_path: Path) -> Path:
     made.mkdir()
     for name in MODULES:
         (made / f"{name}.py").write_text(MODULE)
-    shutil.copy(demo_recording(), made / "r.sqlite3")
+    record(made / "r.sqlite3", "tiny-01")
+    shutil.copy(demo_recording(), made / "demo.sqlite3")
     return made
 
 
@@ -126,7 +115,7 @@ def test_a_memory_of_that_folder_is_found_and_nothing_else(folder: Path, workers
         "from memory_backends.examples.notebook import NotebookMemory\n\nclass Mine(NotebookMemory):\n    pass\n"
     )
     ran = _run(
-        folder, *_memreplay(), "--batch", "--dataset", "identity-01", "--dataset", "technical-01",
+        folder, *_memreplay(), "--batch", "--dataset", "identity-06", "--dataset", "multi-05",
         "--backend", "own:Mine", "--backend", "rag", *workers, "--recording", "new.sqlite3", "--output", "new.json",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -143,7 +132,6 @@ def test_as_a_module_it_leaves_the_folder_as_soon_as_it_runs(folder: Path) -> No
 
 
 async def test_a_served_app_imports_nothing_from_the_folder(folder: Path) -> None:
-    record(folder / "r.sqlite3", "tiny-01")
     arguments = ("--", "--recording", "r.sqlite3")
     async with (
         serving(*arguments, program=_memreplay(), folder=folder) as (address, _),

@@ -140,10 +140,19 @@ def test_another_memory_shadows_the_agents_own_at_every_read(run_cli: RunCli, ag
     assert at_9["query"] == "Where do I live?" and not {"9", "10", "11"} & set(at_9["other"]["turns"])
 
 
+def test_what_a_writing_shadow_would_cost_is_said_before(run_cli: RunCli, agent: Path) -> None:
+    ran = run_cli("shadow", agent, "--backend", "hybrid", "--extractor", "openai/gpt-4o-mini", "--estimate")
+    assert ran.code == 0, ran.err
+    (row,) = (line.split() for line in ran.out.splitlines() if line.strip().startswith("hybrid"))
+    assert row[:4] == ["hybrid", "(writer)", "openai/gpt-4o-mini", "–"] and int(row[4]) > 0
+    assert "In all" in ran.out and "answer returned" not in ran.out
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
         ((), "Name it with --backend"),
+        (("--backend", "rag", "--estimate", "--output", "x.json"), "--estimate writes no --output"),
         (("--backend", "http://127.0.0.1:9/run_turn"), "an agent answers by itself"),
         (("--backend", "rag", "--output", "x.csv"), "expected a name that ends in .json"),
     ],

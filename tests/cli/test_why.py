@@ -91,6 +91,7 @@ def test_what_memory_lost_is_repaired_by_adding_it_and_not_by_asking_again(run_c
             assert (row["cure"], repaired(row, "unchanged")) == ("confirmed", False)
     # Some of what was cut fits into twice the room.
     assert any(repaired(row, "double_budget") for row in rows if row["failure"] == "cut")
+    assert any(repaired(row, "half_budget") is False for row in rows if row["failure"] == "cut")
     assert not any(repaired(row, "closed_book") for row in rows)
     assert all(row["counterfactuals"] for row in results["questions"] if row["outcome"] == "wrong")
     for backend in results["backends"].values():

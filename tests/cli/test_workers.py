@@ -32,7 +32,7 @@ from tests.stubs.noting_memory import Noting, noted
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, failure
 from tests.stubs.valkey import started_valkey
 
-CONVERSATIONS = ("identity-01", "technical-01", "multi-01")
+CONVERSATIONS = ("identity-06", "technical-09", "multi-05")
 MEMORIES = ("hybrid", "rag", "full_context")
 DYING = "tests.stubs.dying_memory:Dying"
 QUESTIONS = 15
@@ -89,7 +89,7 @@ def test_a_lost_worker_costs_only_that_a_conversation_is_played_again(
     """What memories asked a model before is not asked, nor paid, again."""
     deaths = tmp_path / "deaths"
     monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
-    monkeypatch.setenv(dying_memory.DIES_IN, "technical-01")
+    monkeypatch.setenv(dying_memory.DIES_IN, "technical-09")
     memories = ("hybrid", DYING, "--extractor", "openai/reads")
     with OpenAIServer(reply_to) as server:
         here, asked = run_all(run_cli, server, tmp_path / "here", memories[:2], *memories[2:])
@@ -99,18 +99,17 @@ def test_a_lost_worker_costs_only_that_a_conversation_is_played_again(
     assert there["questions"] == here["questions"]
 
 
-@elsewhere_too
 def test_a_conversation_that_ends_every_worker_is_an_error_of_its_own_rows(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaths = tmp_path / "deaths"
     deaths.write_text("again\n" * 100)
     monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
-    monkeypatch.setenv(dying_memory.DIES_IN, "technical-01")
+    monkeypatch.setenv(dying_memory.DIES_IN, "technical-09")
     with OpenAIServer(reply_to) as server:
-        found, _ = run_all(run_cli, server, tmp_path / "there", [DYING], *workers, code=3)
+        found, _ = run_all(run_cli, server, tmp_path / "there", [DYING], "--workers", "2", code=3)
     failed = {row["conversation"]: row["error"] for row in found["questions"] if row["outcome"] == "error"}
-    assert list(failed) == ["technical-01"] and "workers were lost" in failed["technical-01"]
+    assert list(failed) == ["technical-09"] and "workers were lost" in failed["technical-09"]
 
 
 def test_an_interrupted_run_with_workers_is_resumed_without_asking_twice(
@@ -147,7 +146,7 @@ def test_two_workers_keep_their_namespaces_apart_on_one_server(tmp_path: Path, r
         for number in (1, 2):
             folder = tmp_path / str(number)
             folder.mkdir()
-            asked = ("--dataset", "identity-01", "--dataset", "technical-01", "--backend", "hybrid", "--fresh")
+            asked = ("--dataset", "identity-06", "--dataset", "technical-09", "--backend", "hybrid", "--fresh")
             written = ("--recording", folder / "r.sqlite3", "--output", folder / "r.json")
             ran = run_cli("--batch", *asked, *written, "--redis-url", server.connection_url, "--workers", number)
             assert ran.code == 0, ran.err
@@ -177,7 +176,7 @@ def test_workers_play_ones_own_memory_and_keep_filled_memories_and_tests_stay_he
     def rows(folder: str, *more: object) -> tuple[Any, dict[str, set[int]]]:
         (tmp_path / folder).mkdir()
         written = ("--recording", tmp_path / folder / "r.sqlite3", "--output", tmp_path / folder / "r.json")
-        asked = ("--dataset", "identity-01", "--dataset", "technical-01")
+        asked = ("--dataset", "identity-06", "--dataset", "technical-09")
         ran = run_cli("--batch", *asked, "--backend", "tests.stubs.noting_memory:Noting", *written, *more)
         assert ran.code in (0, 3), ran.err
         found = json.loads((tmp_path / folder / "r.json").read_text())
@@ -210,7 +209,7 @@ def test_no_key_and_no_password_travels_to_a_worker() -> None:
         api_base=f"http://user:{SECRET}@127.0.0.1:8000/v1",
         keys={"replay.step": SECRET},
     )
-    (conversation,) = load(["identity-01"])
+    (conversation,) = load(["identity-06"])
     work = Assignment(conversation, (), (), settings_for_workers(settings), "run", False, versions())
     assert SECRET.encode() in pickle.dumps(settings) and SECRET.encode() not in pickle.dumps(work)
 
@@ -221,7 +220,7 @@ def test_workers_share_the_rate_limits_of_the_run() -> None:
 
 
 def test_a_worker_with_other_code_or_libraries_is_refused_by_name() -> None:
-    (conversation,) = load(["identity-01"])
+    (conversation,) = load(["identity-06"])
     settings = Settings(backend=("tests.stubs.noting_memory:Noting", "rag"))
     name, _ = settings.backend
     here = versions(settings.backend)
@@ -244,7 +243,7 @@ def test_a_scheduler_that_does_not_answer_is_missing(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(elsewhere, "SECONDS_TO_CONNECT", 1)
-    here = ("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3")
+    here = ("--batch", "--dataset", "identity-06", "--recording", tmp_path / "r.sqlite3")
     ran = run_cli(*here, "--cluster", "tcp://127.0.0.1:1")
     assert ran.code == 4 and "no Dask scheduler answers at tcp://127.0.0.1:1" in ran.err
 
@@ -253,7 +252,7 @@ def test_processes_that_cannot_be_started_are_missing(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("multiprocessing.spawn._python_exe", os.fsencode(tmp_path / "no-python"))
-    here = ("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3")
+    here = ("--batch", "--dataset", "identity-06", "--recording", tmp_path / "r.sqlite3")
     ran = run_cli(*here, "--workers", 2)
     assert ran.code == 4 and "no process can be started for --workers" in ran.err
 
@@ -267,7 +266,7 @@ main()
 
 
 def test_processes_of_this_machine_need_no_dask(tmp_path: Path) -> None:
-    datasets = ("--dataset", "identity-01", "--dataset", "technical-01")
+    datasets = ("--dataset", "identity-06", "--dataset", "technical-09")
     options = ("--batch", *datasets, "--backend", "rag", "--workers", "2", "--recording", tmp_path / "r.sqlite3")
     call = [sys.executable, "-c", _WITHOUT_DASK, *map(str, options)]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S)
@@ -279,7 +278,7 @@ def test_a_memory_that_only_this_process_has_is_refused(tmp_path: Path) -> None:
         pass
 
     with pytest.raises(memreplay.MemreplayError, match="exists only in this process; workers need a"):
-        memreplay.run("identity-01", [Mine], recording=tmp_path / "r.sqlite3", workers=2)
+        memreplay.run("identity-06", [Mine], recording=tmp_path / "r.sqlite3", workers=2)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +292,7 @@ def test_a_memory_that_only_this_process_has_is_refused(tmp_path: Path) -> None:
 def test_workers_that_cannot_be_had_are_refused_before_anything_is_asked(
     run_cli: RunCli, tmp_path: Path, given: tuple[str, ...], said: str
 ) -> None:
-    ran = run_cli("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3", *given)
+    ran = run_cli("--batch", "--dataset", "identity-06", "--recording", tmp_path / "r.sqlite3", *given)
     assert ran.code == 2
     assert said in ran.err
     assert not (tmp_path / "r.sqlite3").exists()

@@ -153,7 +153,7 @@ def _memories() -> int:
     return sum(MemoryBackend in type(each).__mro__ for each in gc.get_objects())
 
 
-async def test_a_thousand_clients_at_once_are_served_or_told_to_wait(service: Service) -> None:
+async def test_many_clients_at_once_are_served_or_told_to_wait(service: Service) -> None:
     before = _memories()
 
     async def client(http: ClientSession) -> list[int]:
@@ -169,8 +169,8 @@ async def test_a_thousand_clients_at_once_are_served_or_told_to_wait(service: Se
 
     held, outcomes = [], []
     async with ClientSession() as http:
-        for _ in range(2):
-            outcomes += await asyncio.gather(*(client(http) for _ in range(1000)))
+        for clients in (2 * MAX_SESSIONS, 4 * MAX_SESSIONS):
+            outcomes += await asyncio.gather(*(client(http) for _ in range(clients)))
             gc.collect()
             held.append(_memories())
         async with http.get(f"{service.base}/sessions") as response:
@@ -216,7 +216,7 @@ async def test_a_client_that_leaves_before_its_reply_logs_no_stack_trace(
 
 @pytest.mark.parametrize("service", ["hybrid"], indirect=True)
 async def test_others_are_answered_within_a_second_while_a_very_long_turn_is_read(service: Service) -> None:
-    long = "My name is Ann Smith. " * 20_000
+    long = "My name is Ann Smith. " * 5_000
     body = json.dumps({"history": f"User: {long}\nAI: Hello.\n", "message": long}).encode()
     waits = []
     async with ClientSession() as http:

@@ -12,7 +12,7 @@ from textual.screen import Screen
 from textual.widgets._footer import FooterKey
 
 from memreplay.drafting.review import ReviewScreen
-from memreplay.tui.actions import ACTIONS, PLACES, Action, Place, actions_of
+from memreplay.tui.actions import ACTIONS, LETTERS, OTHER_MEANINGS, PLACES, Action, Place, actions_of
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.controllers.questions import AskScreen
 from memreplay.tui.launch import Launch, ThemeChoice
@@ -77,6 +77,19 @@ def test_no_key_does_two_things(place: Place) -> None:
     assert [key for key, count in keys.items() if count > 1] == []
 
 
+def test_a_letter_means_the_same_on_every_screen_but_for_named_exceptions() -> None:
+    opens = {(key, action.call) for action in ACTIONS for key in action.keys}
+    for action in ACTIONS:
+        for key in action.keys:
+            if len(key) > 1 or not key.isalpha() or (key, action.place) in OTHER_MEANINGS:
+                continue
+            calls = LETTERS[key][1].split()
+            closes = action.call == "leave" and any((key, call) in opens for call in calls)
+            assert action.call in calls or closes, f"{key} is {LETTERS[key][0]}, not {action.id}"
+    used = {(key, action.place) for action in ACTIONS for key in action.keys}
+    assert set(OTHER_MEANINGS) <= used and set(LETTERS) <= {key for key, _ in used}
+
+
 async def test_help_names_every_action_with_its_keys(launch: Launch) -> None:
     async with open_app(launch) as pilot:
         pilot.app.screen.query_one("#datasets").focus()
@@ -112,9 +125,9 @@ async def test_help_begins_with_the_keys_of_the_screen_and_is_searched(recorded:
         headings = [row for row in help_text.splitlines() if row and row[0].isalpha()]
         assert headings[:2] == ["Results", "Everywhere"]
         assert " R  not retrieved" in help_text
-        await pilot.press("slash", *"reverse")
+        await pilot.press("slash", *"reverses")
         shown = pilot.app.screen.query_one("#help", LinesView).text
-        assert "Reverse the order." in shown and "Step one turn" not in shown
+        assert "reverses the order." in shown and "Step one turn" not in shown
         await pilot.press("escape")
         assert "Step one turn" in pilot.app.screen.query_one("#help", LinesView).text
         await pilot.press("escape")

@@ -17,6 +17,7 @@ from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.duel import DuelColumn, DuelScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.live_assembly import StubAssembly
+from tests.tui.builder import record_changed
 from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import explained, rested, text_of
 
@@ -34,7 +35,7 @@ async def test_a_question_by_hand_is_answered_from_memory_as_it_stood(
         held = {name: await backend.snapshot() for name, backend in assembly.backends.items()}
         await pilot.press("a", "down", "enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
-        await pilot.press("y")
+        await pilot.press("V")
         await explained(pilot)
         assert "asked by hand" in text_of(pilot, "#header")
         assert "at turn 2" in text_of(pilot, "#header")
@@ -64,7 +65,7 @@ async def test_the_duel_shows_where_each_memory_ranked_the_evidence_and_cuts_it_
         assert "as recorded" in text_of(pilot, "#header")
         await pilot.press(">")
         assert "and 8,448 tokens; no model is asked" in text_of(pilot, "#header")
-        await pilot.press("0", "right", "y")
+        await pilot.press("0", "right", "V")
         await explained(pilot)
         assert "rag" in text_of(pilot, "#header")
         await pilot.press("a")
@@ -128,3 +129,14 @@ async def test_a_question_by_hand_becomes_a_test_that_is_graded_at_once(
     test = Path("test_tiny_01_to_turn_4_asked.py").read_text()
     compile(test, "test", "exec")
     assert "def test_rag_recalls(memory, question)" in test
+
+
+async def test_a_question_by_hand_is_asked_under_the_limits_of_the_recording(
+    launch: Launch, tmp_path: Path
+) -> None:
+    path = record_changed(tmp_path / "limited.sqlite3", {}, top_k=1, backend=["rag"], embedder="minilm")
+    async with open_replay(replace(launch, recording=path, backends=("rag",))) as pilot:
+        await pilot.press("G", "a", *"Who is it?", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        by_hand = [answer.asked for answer in replay_of(pilot).timeline.answers() if answer.asked.by_hand]
+        assert by_hand and all(len(asked.hits) <= 1 for asked in by_hand if asked.backend == "rag")

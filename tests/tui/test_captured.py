@@ -73,7 +73,7 @@ async def test_a_marked_question_is_kept_as_a_dataset_and_a_test(
         await pilot.press("G", "comma", "a")
         await typed(pilot, "promotion")
         await explained(pilot)
-        await pilot.press("T")
+        await pilot.press("t")
         await until(pilot, lambda: any("Saved as" in note.message for note in pilot.app._notifications))
     (dataset,), (test,) = kept.glob("*.json"), kept.glob("test_*.py")
     (conversation,) = read_conversations([str(dataset)])
@@ -95,5 +95,5 @@ async def test_a_question_of_a_dataset_is_not_kept_again(recorded: Launch):
     async with open_replay(recorded) as pilot:
         await pilot.press("r", "enter")
         await explained(pilot)
-        await pilot.press("T")
+        await pilot.press("t")
         await until(pilot, lambda: any("is kept already" in note.message for note in pilot.app._notifications))

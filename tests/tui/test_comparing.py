@@ -127,7 +127,7 @@ async def test_two_marked_recordings_are_compared_from_the_start_screen(launch: 
         listed = pilot.app.screen.query_one("#recordings", OptionList)
         await until(pilot, lambda: listed.option_count == 3 and "hybrid" in str(listed.options[2].prompt))
         assert {"mark", "compare"} <= {key.description for key in pilot.app.screen.query(FooterKey)}
-        await pilot.press("c")
+        await pilot.press("d")
         assert "Mark two recordings" in text_of(pilot, "#status")
         await pilot.press("down", "space", "space", "down", "space", "home", "space")
         assert [str(option.prompt).split()[:2] for option in listed.options] == [
@@ -137,7 +137,7 @@ async def test_two_marked_recordings_are_compared_from_the_start_screen(launch: 
         ]
         await pilot.press("down", "space")
         assert "Two recordings are marked" in text_of(pilot, "#status")
-        await pilot.press("c")
+        await pilot.press("d")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         assert "top_k 10 → 20" in " ".join(text_of(pilot, "#scores").split()), "the first marked comes first"
         await pilot.press("escape")

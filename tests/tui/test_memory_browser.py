@@ -110,11 +110,11 @@ async def test_it_sorts_and_keeps_the_selected_item(recorded: Launch) -> None:
         await browsing(pilot)
         newest = selected_row(pilot)
         for words in ("oldest first", "most retrieved first", "by store"):
-            await pilot.press("s")
+            await pilot.press("O")
             await until(pilot, lambda words=words: words in text_of(pilot, "#header"))  # type: ignore[misc]
             await browsing(pilot)
             assert selected_row(pilot) == newest
-        await pilot.press("s", "s")
+        await pilot.press("O", "O")
         await until(pilot, lambda: "oldest first" in text_of(pilot, "#header"))
         await browsing(pilot)
         turns = [row.lstrip("▶ ").split()[0] for row in text_of(pilot, "#list").split("\n")]

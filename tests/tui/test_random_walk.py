@@ -69,7 +69,7 @@ def test_every_panel_is_the_fold_of_the_recording_wherever_a_walk_leads(launch: 
     timeline, events = played(name)
 
     @settings(
-        max_examples=4 if TORTURE == 1 else 20,
+        max_examples=2 if TORTURE == 1 else 20,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         derandomize=True,

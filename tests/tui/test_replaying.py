@@ -218,7 +218,7 @@ async def test_results_open_and_a_question_leads_to_its_evidence(recorded: Launc
         screen = replay_of(pilot)
         await pilot.press("r")
         assert isinstance(pilot.app.screen, ResultsScreen)
-        await pilot.press("down", "down", "t")
+        await pilot.press("down", "down", "[")
         assert pilot.app.screen is screen
         assert screen.cursor == 5
         assert "◆ 3" in screen.query_one("#conversation", LinesView).text

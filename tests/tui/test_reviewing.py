@@ -111,7 +111,7 @@ async def test_question_and_answer_are_edited_and_what_they_must_not_be_is_said(
     size: tuple[int, int], book: DraftBook
 ) -> None:
     async with reviewing(book, size) as pilot:
-        await pilot.press("j", "a")
+        await pilot.press("j", "enter")
         assert isinstance(pilot.app.screen, TypingScreen)
         typed = pilot.app.screen.query_one("#typed", Input)
         assert typed.value == "Tilda Vance"
@@ -120,12 +120,12 @@ async def test_question_and_answer_are_edited_and_what_they_must_not_be_is_said(
         assert "contains this answer" in shown(pilot, "#fits")
         typed.value = "Tilda"
         await pilot.press("enter")
-        await pilot.press("c")
+        await pilot.press("E")
         pilot.app.screen.query_one("#typed", Input).value = "What is the sister's name?"
         await pilot.press("enter")
         assert reread(book)[1] == ("open", "What is the sister's name?", "Tilda")
         assert "answer does not stand" not in shown(pilot, "#draft")
-        await pilot.press("a", "escape", "y")
+        await pilot.press("enter", "escape", "y")
         assert reread(book)[1] == ("accepted", "What is the sister's name?", "Tilda")
 
 

@@ -153,7 +153,7 @@ async def run_listed(pilot: Pilot[Any]) -> None:
 async def supposed(pilot: Pilot[Any]) -> None:
     """What if, before anything is asked."""
     await explained(pilot)
-    await pilot.press("x")
+    await pilot.press("i")
     await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
     await pilot.press("down", "enter")  # what the recording asks for is allowed
     await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))

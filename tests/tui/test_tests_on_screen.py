@@ -146,13 +146,13 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
         assert "Colours - 0" in listed and "✓ 1 of 1" in listed and "expected Coral" in listed
         totals = pilot.app.screen.query_one("#scores", LinesView).text.splitlines()
         assert totals[0].split() == ["2/2", "all", "datasets"] and totals[1].split() == ["2/2", "Colours"]
-        await pilot.press("y")
+        await pilot.press("enter")
         assert isinstance(pilot.app.screen, TestWhyScreen)
         why = pilot.app.screen.query_one("#test", LinesView)
         await until(pilot, lambda: "how it was graded" in why.text)
         assert "Colours - 0" in why.text and "✓ 1 of 1" in why.text
         await pilot.press("escape")
-        for key, turn in (("enter", 1), ("b", 0)):
+        for key, turn in (("[", 1), ("{", 0)):
             if not isinstance(pilot.app.screen, TestsScreen):
                 await pilot.press("r")
                 await until(pilot, lambda: isinstance(pilot.app.screen, TestsScreen))

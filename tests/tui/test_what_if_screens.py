@@ -46,7 +46,7 @@ async def test_a_wrong_answer_is_asked_again_and_the_replies_are_kept(launch: La
         )
         replay.inspection.explain(wrong)
         await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
-        await pilot.press("x")
+        await pilot.press("i")
         await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))
         screen = pilot.app.screen
         assert isinstance(screen, WhatIfScreen)

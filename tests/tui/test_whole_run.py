@@ -58,15 +58,15 @@ async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_ri
             ["full_context", "4/6", "67", "%"],
         ]
         assert scores[2][10:] == ["2", "2", "·", "2"]
-        assert "1. [red]one · early" in text_of(pilot, "#details")
-        await pilot.press("f")
+        assert "1. [red]one · What is the user" in text_of(pilot, "#details")
+        await pilot.press("o")
         options = pilot.app.screen.query_one("#pick", OptionList).options
         names = [str(option.prompt) for option in options]
         assert names[:2] == ["all · 6", "disagreement · 6"]
         pilot.app.screen.query_one("#pick", OptionList).highlighted = names.index("error · 2")
         await pilot.press("enter", "j")
         assert "error · 2 of 6" in questions_title(pilot)
-        await pilot.press("t")
+        await pilot.press("[")
         await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen) and replay_of(pilot).cursor == 1)
         assert replay_of(pilot).timeline.conversation.id == "the-other"
         await pilot.press("escape")
@@ -86,9 +86,9 @@ async def test_from_the_results_of_a_conversation_to_those_of_its_run(recorded: 
     async with open_replay(recorded, (80, 24)) as pilot:
         await pilot.press("r", "R")
         await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
-        await until(pilot, lambda: "1. early" in text_of(pilot, "#details"))
+        await until(pilot, lambda: "1. What is the user" in text_of(pilot, "#details"))
         assert "3 questions of one conversation" in text_of(pilot, "#header")
-        await pilot.press("t")
+        await pilot.press("[")
         await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
@@ -105,17 +105,17 @@ async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_
 
         replay, below = pilot.app.screen, len(pilot.app.screen_stack)
         await pilot.press("r")
-        assert tabs() == " CONVERSATION  R run  c "
+        assert tabs() == " CONVERSATION  R run  d "
         await pilot.press("R")
-        await until(pilot, lambda: tabs() == " r conversation  RUN  c ")
+        await until(pilot, lambda: tabs() == " r conversation  RUN  d ")
         assert len(pilot.app.screen_stack) == below + 1
-        await pilot.press("c")
+        await pilot.press("d")
         await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
         assert "2 other.sqlite3" in text_of(pilot, "#header")
         await pilot.press("r")
-        await until(pilot, lambda: tabs() == " CONVERSATION  R run  c ")
+        await until(pilot, lambda: tabs() == " CONVERSATION  R run  d ")
         assert len(pilot.app.screen_stack) == below + 1
         await pilot.press("r")
         assert pilot.app.screen is replay
@@ -156,9 +156,11 @@ async def test_n_walks_the_wrong_answers_of_one_filter_across_conversations_with
         await pilot.press("escape")
         assert pilot.app.screen is run
         assert (run.document.cursor, run.document.column) == (1, 2)
-        await pilot.press("s")
-        pilot.app.screen.query_one("#pick", OptionList).highlighted = 1
-        await pilot.press("enter", "S", "1", "2", "down", "escape", "R")
+        for _ in "ab":  # the same column again reverses the order
+            await pilot.press("O")
+            pilot.app.screen.query_one("#pick", OptionList).highlighted = 1
+            await pilot.press("enter")
+        await pilot.press("1", "2", "down", "escape", "R")
         again = await listed(pilot)
         assert again is not run
         assert "“full_context:not_retrieved” · 2 of 6" in questions_title(pilot)

@@ -74,6 +74,8 @@ def report(
         every_table=every_table,
         brief=brief,
     )
+    if not output:
+        print(printable(f"wrote {outputs[0]}"), file=sys.stderr)
 
 
 def _brief_output(recording: Path) -> str:

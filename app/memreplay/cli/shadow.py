@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from memory_backends.controls import CONTROLS
+from memreplay.batch.estimate import print_estimate
 from memreplay.capture.assembling import bring_up_to_date, is_captured
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.engine.remote.addresses import is_agent
@@ -22,6 +23,7 @@ from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.rich_console import terminal_console
+from memreplay.runtime.counting import Counting, Estimates
 from memreplay.runtime.reasking import Reasking
 from memreplay.runtime.shadowing import Outcome, Read, outcomes, reads_of
 from memreplay.runtime.work import check_settings
@@ -45,6 +47,9 @@ _MORE_TOKENS = 1.25
 def shadow(
     file: Annotated[Path, typer.Argument(help="A recording of a running agent.")],
     output: Annotated[Path | None, typer.Option(metavar="PATH", help="Write everything here, as JSON.")] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Count calls, tokens and cost; call no model.")
+    ] = False,
     *,
     given: GivenSettings,
 ) -> None:
@@ -53,6 +58,8 @@ def shadow(
     At marked turns it compares which memory returned the answer. No model answers; with --extractor one writes.
     """
     if output is not None:
+        if estimate:
+            raise UsageError("--estimate writes no --output")
         if output.suffix != ".json":
             raise UsageError(f"--output {output}: expected a name that ends in .json")
         refuse_unusable_output(str(output), [file])
@@ -63,9 +70,14 @@ def shadow(
     if agents := [name for name in names if is_agent(name)]:
         raise UsageError(f"--backend {agents[0]}: an agent answers by itself; expected a memory")
     check_settings(settings)
-    reads, failures = asyncio.run(_shadow(file, replace(settings, backend=tuple(names))))
+    settings = replace(settings, backend=tuple(names))
+    counting = Counting(settings) if estimate else None
+    reads, failures = asyncio.run(_shadow(file, settings, counting))
     for failure in failures:
         say(f"warning: {failure}")
+    if counting is not None:
+        print_estimate(Estimates(counting.finished({}), []))
+        return
     found = outcomes(reads)
     _print(found, reads)
     if output is not None:
@@ -75,8 +87,8 @@ def shadow(
         raise typer.Exit(EXIT_QUESTION_ERRORS)
 
 
-async def _shadow(file: Path, settings: Settings) -> tuple[list[Read], list[str]]:
-    """Return the reads of all conversations, and what failed."""
+async def _shadow(file: Path, settings: Settings, counting: Counting | None) -> tuple[list[Read], list[str]]:
+    """Return the reads of all conversations, and what failed. With ``counting`` no model is called."""
     bring_up_to_date(file)
     reads: list[Read] = []
     failures: list[str] = []
@@ -86,19 +98,21 @@ async def _shadow(file: Path, settings: Settings) -> tuple[list[Read], list[str]
             raise UsageError(
                 f"{file}: not a recording of a running agent; memreplay --batch runs other memories on its dataset"
             )
-        for id_ in recording.conversation_ids(run.id):
-            timeline = recording.timeline(run.id, id_)
-            for name in settings.backend:
-                say(f"{name}: {printable(id_)}, {counted(timeline.last_turn, 'turn')}")
-                rebuilding = Reasking(settings, f"shadow-{run.id}", lambda sentence: say(f"warning: {sentence}"))
-                try:
+        rebuilding = Reasking(
+            settings, f"shadow-{run.id}", lambda sentence: say(f"warning: {sentence}"), counting=counting
+        )
+        try:
+            for id_ in recording.conversation_ids(run.id):
+                timeline = recording.timeline(run.id, id_)
+                for name in settings.backend:
+                    say(f"{name}: {printable(id_)}, {counted(timeline.last_turn, 'turn')}")
                     async for read in reads_of(timeline, name, rebuilding):
                         if isinstance(read, str):
                             failures.append(read)
                         else:
                             reads.append(read)
-                finally:
-                    await rebuilding.close()
+        finally:
+            await rebuilding.close()
     return reads, failures
 
 

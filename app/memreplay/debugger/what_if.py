@@ -297,7 +297,11 @@ def _inserted(units: Sequence[Unit], added: Sequence[Unit]) -> list[Unit]:
 
 
 def wants_memory(interventions: Sequence[Intervention], case: Case, limited_by_top_k: bool) -> list[Intervention]:
-    """Return those for which the memory has to be rebuilt: what limits it could have kept something out."""
+    """Return those for which the memory has to be rebuilt: other limits could keep something out, or let it in."""
     was_cut = bool(case.asked.cut) or any(not hit.in_prompt for hit in case.asked.hits)
-    applies = {"double_budget": was_cut or limited_by_top_k, "double_top_k": limited_by_top_k}
+    applies = {
+        "half_budget": case.asked.context_tokens > 0,
+        "double_budget": was_cut or limited_by_top_k,
+        "double_top_k": limited_by_top_k,
+    }
     return [name for name in interventions if name in FROM_MEMORY and applies[name]]

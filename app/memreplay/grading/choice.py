@@ -30,8 +30,9 @@ _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _SAY = (
     r"answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
-    r"|go(?:ing)? with|opt for|(?:the )?(?:best|right|correct)(?: one)? is|chang(?:e|ing) (?:that|it|my answer) to"
-    r"|going for|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
+    r"|go(?:ing)? with|opt for|settled? on|(?:the )?(?:best|right|correct)(?: one)? is"
+    r"|chang(?:e|ing) (?:that|it|my answer) to|going for"
+    r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
     r"|(?:i )?(?:think|believe)|creo que|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so"
     r"|therefore|thus|hence|por (?:lo )?tanto"
 )
@@ -57,7 +58,7 @@ _LETTERS = "ABCDEFGHIJ"
 _SPELLED = {word: value for word, value in NUMBERS.items() if value <= 9}
 _EITHER_CASE = re.IGNORECASE | re.MULTILINE
 _SPELLED_LABEL = re.compile(
-    rf"(?P<before>(?:\A|\b{_KEYWORD}{_MARKUP}{_LINK}){_MARKUP})(?P<name>{any_of(_SPELLED)}|[A-Ja-j])"
+    rf"(?P<before>(?:\A|\b{_KEYWORD}{_MARKUP}{_LINK}){_MARKUP})(?<![^\W_])(?P<name>{any_of(_SPELLED)}|[A-Ja-j])"
     rf"(?={_MARKUP}(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|(?:{_FOR_REASONS}|or|and|o|y)\b))",
     re.IGNORECASE,
 )
@@ -66,8 +67,7 @@ _ANSWER = re.compile(
     r"|\b(?<![.,:])([0-9])\s+(?:fits|matches|suits|works|is (?:right|correct|(?=better|best)))(?: better| best)?\b",
     _EITHER_CASE,
 )
-_FINAL = re.compile(r"\b(?:final(?:ly)?|respuesta final)\W*(?:the |my )?\Z", re.IGNORECASE)
-_DECIDES = re.compile("final|better|best", re.IGNORECASE)
+_FINAL = re.compile(r"\b(?:final|better|best)", re.IGNORECASE)
 _LABEL = re.compile(rf"\b{_KEYWORD}{_LABELLED}", _EITHER_CASE)
 _LEADING = re.compile(
     rf"(?:^|(?<![0-9])[.;]\s|\bno[rt] [0-9][.,;]\s|\bno,\s){_MARKUP}(?<![-−–+.,0-9])([0-9]+){_NUMBER_END}",
@@ -90,13 +90,6 @@ _DENIED_AFTER = re.compile(
     r"(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)",
     re.IGNORECASE,
 )
-_IS = r"(?:\s+index)?\s*(?:correcta\s*)?(?::|\bis\b|\bes\b)\s*:?"
-_ANSWER_TEXT = re.compile(
-    rf"\b(?:(?:answer|choice|respuesta|elecci[oó]n){_IS}|pick|choose|select|go with|opt for|elijo|escojo"
-    rf"|me quedo con)"
-    r"\s+(?P<text>[^\n]{1,400}?)(?=[.!](?:\s|[*_`\"']|\Z)|\n|\Z)",
-    re.IGNORECASE,
-)
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 _PICTURES = re.compile("[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
 _COUNTED_FROM_1 = re.compile(
@@ -106,7 +99,7 @@ _ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuest
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
 _RULED_OUT = re.compile(
     r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+"
-    r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, so\b|[.;\n]|\Z)"
+    r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, (?:so|then)\b|[.;\n]|\Z)"
     r"|, not (?:(?!but\b)[^.;\n])*",
     re.IGNORECASE,
 )
@@ -204,20 +197,12 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
     reply with two answers yields both.
     """
     found: list[tuple[int, bool, list[_Name]]] = []
-    for pattern in (_ANSWER, _BOXED, _ANSWER_TEXT):
-        for match in pattern.finditer(text):
-            before = text[max(0, match.start() - 20) : match.start()]
-            said = match[match.lastindex or 1]
-            if pattern is not _ANSWER_TEXT:
-                names = list(_label(text, match.start(), match.end(), said, choices))
-            else:
-                names = [] if _DENIED_BEFORE.search(before) else _alone(said.strip(_DECORATION + ".,;:!"), choices)
-            is_final = (
-                pattern is _BOXED or _DECIDES.search(match.group()) is not None or _FINAL.search(before) is not None
-            )
-            found.append((match.start(), is_final, names))
-    found = sorted((entry for entry in found if entry[2]), key=lambda entry: entry[0])
-    decisive = [entry for entry in found if entry[1]] or found
+    for match in (*_ANSWER.finditer(text), *_BOXED.finditer(text)):
+        names = list(_label(text, match.start(), match.end(), match[match.lastindex or 1], choices))
+        said = text[max(0, match.start() - 20) : match.end()]
+        is_final = match.re is _BOXED or _FINAL.search(said) is not None
+        found += [(match.start(), is_final, names)] if names else []
+    decisive = [entry for entry in sorted(found) if entry[1]] or sorted(found)
     if not decisive:
         return []
     start = decisive[0][0]

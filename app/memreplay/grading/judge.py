@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
-from memreplay.grading.match import contains, enumeration, in_full
+from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full, spelled_out
 from memreplay.grading.read import (
     Token,
     content_of,
@@ -24,6 +23,7 @@ from memreplay.grading.read import (
 )
 from memreplay.grading.times import answers_when, says_another_time, times_asked_for
 from memreplay.grading.veto import (
+    LIKELY,
     NAME,
     NEGATIONS,
     Rejection,
@@ -39,116 +39,118 @@ _LONGEST = 40
 """Words. A longer reply answers something."""
 
 _SOURCE = (
-    r"(?:(?:the|this|that|any|our|your|my|la|el|esta|este|nuestr[oa]s?|mis) )?(?:\w+ )??"
-    r"(?:conversations?|history|text|context|chats?|dialogue|log|transcript|passage|information|excerpt|messages?|notes?"
-    r"|records?|memory|conversacion(?:es)?|historial|texto|contexto|dialogo|informacion|mensajes|notas"
-    r"|(?:anything|what|things?) (?:that )?(?:you|we)(?: have|ve)? (?:told|said|shared|discussed|given)(?: me)?)"
+    r"(?:conversations?|history|texts?|context|chats?|dialogues?|log|transcript|passage|information|excerpt|messages?"
+    r"|notes?|records?|memory|conversacion(?:es)?|historial|contexto|dialogo|informacion|mensajes|notas|charlas?"
+    r"|(?:(?:any|every|some)thing|what|things?|lo que)(?: that)?(?: me)? (?:youve|weve|you|we|has|hemos))"
 )
-_ADVERB = r"(?: explicitly| directly| actually| ever| yet| once| specifically)?"
-_NOT_DOING = rf"(?:does not|doesnt|do not|dont|did not|didnt|never){_ADVERB}"
-_NOT_BEING = rf"(?:is|was|are|were|has|have|had|ve) ?(?:(?:not|nt|never)(?: been)?|been never){_ADVERB}"
-_TELL = r"(?:say|says|said|mention|specify|specifie|state|disclose|come|came)(?:s|d|ed)?(?: up)?"
-_HOLD = r"tell|reveal|indicate|contain|provide|include|give|answer|discuss|show|hold|clarify|cover|name"
-_TOLD = (
-    r"(?:said|mentioned|specified|stated|told|revealed|indicated|disclosed|provided|given|known|discussed|answerable"
-    r"|available|clear|brought up|come up|covered|shared|recorded|noted|named|raised|talked about)"
+_NOT = (
+    r"(?:(?:(?:do|does|did|have|has|had|is|are|am|m|was|were|could|can|s|ve) )?(?:not|never)"
+    r"|(?:do|does|did|have|has|had|is|are|was|were|ca|could)nt|cannot)"
 )
-_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|memory|note)"
-_ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro)"
-_DICE = (
-    r"(?:dice|dicen|menciona|mencionan|especifica|indica|aclara|contiene|proporciona|incluye|aparece|sabe"
-    r"|revela|habla)"
+_TELL = (
+    r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:ed|ing)?|sp[eo]ken?|known|clear"
+    r"|(?:br(?:ing|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
+    r"|(?:mention|discuss|record|reveal|cover|stat|shar|disclos|indicat|not|nam|rais|provid|includ|contain|show"
+    r"|answer|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
 )
-_DICHO = r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado)"
-
-_THERE = r"(?:there ?(?:is|s|was|are|were)|i (?:have|see|find|found)|we have) ?"
-_DENIALS = (
-    # a verdict: "not answerable"
-    r"(?:not|non) ?(?:answerable|mentioned|said|stated|specified|known|available|provided|discussed)\b",
-    r"(?:(?:it|this|that|the answer) (?:is|was|remains) )?un(?:answerable|known|clear|stated|specified)\b"
-    r"(?=\Z| (?:in|from|by|to me)\b)",
-    r"(?:it |that |this |the question )?(?:cannot|can not|cant) be (?:answered|determined|known)\b",
-    # nothing found: "no information", "there is nothing in our chats"
-    rf"(?:{_THERE})?(?:no|(?:not|nt) (?:any|enough)|insufficient) (?:\w+ )?{_MATTER}\b",
-    rf"{_THERE}(?:no|nothing)(?: \w+){{0,6}} (?:in {_SOURCE}|anywhere|on (?:record|file))\b",
-    rf"{_THERE}nothing (?:about|on)\b",
-    rf"nothing (?:in {_SOURCE} )?(?:\w+ )?(?:{_TELL}|(?:{_HOLD})s?)\b",
-    rf"(?:\w+ ){{1,5}}(?:is not|isnt|was not|wasnt) (?:\w+ )?(?:in {_SOURCE}|something (?:that )?(?:you|we|i))\b",
-    rf"no (?:\w+ ){{1,4}}(?:is|was|were|are|has been|have been|had been){_ADVERB} {_TOLD}\b",
-    # the speaker: "I don't know"
-    r"i ?(?:do not|dont|did not|didnt|cannot|can not|cant|could not|couldnt|am not|m not|am un|was not|have not"
-    r"|havent)(?: \w+)?? ?(?:know|have|see|seen|find|found|remember|recall|tell|say|determine|answer|sure|able"
-    r"|been told)\b",
-    # the conversation: "it was not mentioned", "I was never told"
-    rf"(?:it|this|that|the answer|i) ?{_NOT_BEING} {_TOLD}\b",
-    rf"(?:\w+ ){{1,10}}{_NOT_BEING} {_TOLD}(?: (?:in|by|anywhere|here)\b.*)?\Z",
-    rf"(?:\w+ ){{1,3}}{_NOT_DOING} {_TELL}\b(?!.* to \w+\Z)",
-    r"(?:you|we|(?:the )?user)(?:ve|d)?(?: have| had| has)? ?(?:not|never|havent|hadnt|hasnt)(?: \w+ly| yet)?"
-    r" (?:told|said|mentioned|specified|shared|given|discussed|talked|spoken)\b(?!.* to \w+\Z)",
-    # Spanish
-    rf"(?:en )?(?:{_SOURCE} |(?:(?:es[eao]|el|la) )?(?:dato|informacion|eso) )?(?:no|nunca) (?:lo |se "
-    rf"|me )*{_DICE}\b",
-    rf"(?:de (?:eso|esto|ello) )?(?:no|nunca) (?:lo |se |me |te |nos )*"
-    rf"(?:ha|has|han|he|hemos|fue|esta|queda|habia)(?: sido)? {_DICHO}\b",
-    r"(?:no|nunca) (?:lo |me |la )*(?:dijiste|mencionaste|contaste|comentaste|hablaste)\b",
-    rf"(?:no (?:hay|tengo|existe|encuentro)(?: \w+)?|sin|ninguna?) {_ASUNTO}\b",
-    r"no (?:lo )?se(?:\Z| (?:el|la|los|las|cual|que|donde|como|cuando|cuanto|quien|si)\b)",
-    r"no (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)(?:lo|se)?\b",
-    r"(?:no consta|se desconoce|desconocid[oa])\b",
+_SOME = r"(?:\w+ ){0,3}?"
+_OPEN = (
+    rf"(?=\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
+    r"| (?:wh\w+|how|if|any\w*|here|yet|so far|about|by|from|to me)\b)"
 )
-_LEAD_IN = (
-    r"(?:(?:sorry|unfortunately|im sorry|apologies|my apologies|im afraid|i am afraid|hmm+|well|lo siento"
-    r"|lamentablemente|me temo que|perdona?|as far as i (?:know|can (?:see|tell))"
-    r"|looking (?:back )?(?:through|at|over) "
-    rf"{_SOURCE}|(?:based on|according to|from|in|segun|en) {_SOURCE}"
-    r"(?: (?:provided|given|above|available|shared|so far"
-    r"|(?:that )?(?:you|i) (?:have|gave|provided|shared)(?: me)?))?) )*"
+"""The end of a telling that leaves a question open."""
+_MATTER = (
+    r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|memory|note"
+    r"|idea)\b"
 )
-_SAYS_NOT = re.compile(_LEAD_IN + r"(?:" + "|".join(_DENIALS) + r")")
-_CONTRADICTS = re.compile(r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b")
-_LACKS = re.compile(
-    rf"{_LEAD_IN}{_SOURCE}(?: \w+){{0,3}}? (?:lacks?|omits?|(?:is|are|stays?|remains?) silent|says? nothing"
-    rf"|(?:{_NOT_DOING}) (?:{_TELL}|{_HOLD}|touch|go into|address|have|elaborate)(?:es)?"
-    r"|leaves? (?:\w+ )+(?:out|open))\b"
-    rf"(?!.*{_CONTRADICTS.pattern})"
+_ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
+_DICHO = (
+    r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
+    r"|dij(?:iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
+    r"|recuerdo(?! mal))\b"
 )
-"""A sentence of what the conversation lacks."""
+_DICE = r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl)an?|sabe)\b"
+_OF_THE_SOURCE = (
+    rf"{_SOURCE}(?: \w+){{0,3}}? (?:{_NOT} {_SOME}(?:{_TELL}|have\b)|lacks?\b|omits?\b|says? nothing"
+    r"|(?:is|are|stays?|remains?) silent|leaves? (?:\w+ )+(?:out|open)\b)"
+)
+_DENIES = re.compile(
+    "|".join(
+        (
+            _OF_THE_SOURCE,
+            # a verdict: "unknown", "not answerable"
+            rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified)|(?:not|non) ?{_TELL}){_OPEN}",
+            r"\b(?:not|cannot|cant) be (?:answered|determined|known)\b",
+            # nothing found: "no information", "there is nothing in our chats", "no price is given"
+            r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
+            rf"(?:no|{_NOT} (?:have |an?y? |enough )+|insufficient) (?:\w+ )?{_MATTER}",
+            r"\bthere ?(?:(?:is|s|are|was|were) (?:no|nothing)|(?:is|was|are|were)(?:nt| not)) (?:\w+ ){0,7}?"
+            rf"(?:anywhere|here|about|on (?:record|file)|{_MATTER}|in (?:\w+ )?{_SOURCE})",
+            rf"(?:\A(?:no|neither|none)|\bnothing) {_SOME}{_SOME}{_TELL}(?! to)",
+            # the speaker, or who asks: "I don't know", "you never said"
+            rf"(?:\b(?:i|im|ive|we|weve)|\A(?:and|so)?) ?{_NOT} {_SOME}(?:know|have|see|seen|find|found|remember"
+            r"|recall|tell|say|determine|answer|sure|aware|able|told|believe you)\b",
+            rf"\b(?:you|youve|youd|we|weve|user)(?: have| had| did)? ?{_NOT} {_SOME}{_TELL}"
+            r"(?!.* to (?!me\b|us\b)\w+\Z)",
+            # a telling: "it was not mentioned", "his age never came up"
+            rf"{_NOT} (?:(?:been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
+            rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
+            # Spanish
+            r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
+            rf"(?:sido )?{_DICHO}",
+            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) )(?:no|nunca) (?:lo |me )*{_DICE}"
+            rf"|\b(?:no|nunca) se (?:me )?{_DICE}|\bno sale en (?:\w+ )?{_SOURCE}",
+            rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
+            r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"
+            r"|\Adesconocid[oa]\b|\bno (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)",
+        )
+    )
+)
+"""A clause that says that something was never said, or cannot be found."""
+_FIRST_OF_ALL = re.compile(
+    rf"\A{_SOME}(?:sorry|unfortunately|apologies|afraid|hmm+|well|answer|respuesta|lo siento|lamentable|perdon)"
+    rf"|\b(?:i|im|ive|you|your|youve|we|weve|looking|{_SOURCE}|\w*aste|dijiste|only|{_TELL}|talks|en)\b"
+)
+"""A clause before such a one that answers nothing: it apologises, or tells what was said instead."""
+_CONTRADICTS = re.compile(
+    r"\b(?:but|however|although|though|except|pero|aunque|sin embargo|sino)\b"
+    r"(?! (?:if you|i can|i could|let me|feel free|si (?:me|lo)|puedo)\b)"
+)
 _GUESSES = re.compile(
     r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
     r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
-
-
-_BEGINS_WITH_BUT = re.compile(
-    r"\A(?:(?:im |i am )?sorry|unfortunately|i (?:have |ve )?(?:looked|searched|checked)) but "
-)
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
+_CLAUSES = re.compile(rf"[;:()—–]|\s-\s|,?\s(?={_CONTRADICTS.pattern}|(?:and|so|y)\b)|,\s")
 _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
     """Return whether a reply says only that the conversation does not contain the answer.
 
-    Its first sentence must say so. Where that sentence says what the conversation lacks, others may tell what it
-    has instead; else a long reply, or one that goes on after a "but", does not count. One that guesses never does.
+    A clause of its first sentence, but for questions, must say so, after clauses that answer nothing. Where it says
+    what the conversation lacks, other sentences may tell what that has instead; else a long reply, or one that goes
+    on after a "but", does not count. One that guesses never does.
     """
-    said = without_reasoning(reply)
-    text = _BEGINS_WITH_BUT.sub("", _plain(said))
-    first = next((one for one in map(_plain, _SENTENCES.split(said)) if one), "")
-    if not first or len(first.split()) > _LONGEST:
+    said = [one for one in _SENTENCES.split(without_reasoning(reply)) if _plain(one) and not one.endswith("?")]
+    if not said or len(_plain(said[0]).split()) > _LONGEST:
         return False
-    found = _LACKS.match(first)
-    if found is None:
-        if len(text.split()) > _LONGEST or _CONTRADICTS.search(text):
+    clauses = [plain for one in _CLAUSES.split(folded(said[0])) if (plain := _plain(one))]
+    denials = [at for at, one in enumerate(clauses) if _DENIES.search(one)]
+    if not denials or not all(_FIRST_OF_ALL.search(one) for one in clauses[: denials[0]]):
+        return False
+    rest = " ".join(clauses[denials[-1] + 1 :])
+    further = _plain(" ".join(said[1:]))
+    if not re.search(_OF_THE_SOURCE, clauses[denials[0]]):
+        if len(_plain(" ".join(said)).split()) > _LONGEST:
             return False
-        found = _SAYS_NOT.match(text) or _SAYS_NOT.match(first)
-    return found is not None and not _GUESSES.search(text, found.end())
+        rest = f"{rest} {further}"
+    return not _CONTRADICTS.search(rest) and not _GUESSES.search(f"{rest} {further}")
 
 
 def _plain(text: str) -> str:
-    """Folded words separated by one space, without a leading ``answer:``."""
-    words = re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
-    return re.sub(r"\A(?:(?:the )?answer|(?:la )?respuesta)(?: is| es)? (?=not |un|non)", "", words)
+    """Folded words separated by one space."""
+    return re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
 
 
 def score_recall(question: Question, text: str) -> Score:
@@ -163,7 +165,9 @@ def score_recall(question: Question, text: str) -> Score:
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
         gives_it = question.suggested is not None and asserted(question.suggested, answer, question.text)[0]
-        return _judged(is_abstention(text) and not gives_it, text, "abstention")
+        score = _judged(is_abstention(text) and not gives_it, text, "abstention")
+        denies = not NEGATIONS.isdisjoint(token.text for token in tokens_of(answer))
+        return score.model_copy(update={"uncertain": denies and score.outcome == "wrong" and not gives_it})
     if is_abstention(text):
         further = "".join(_SENTENCES.split(answer.strip(), maxsplit=1)[1:])
         if _CONTRADICTS.match(folded(further)) and not says_another_time(question.text, further):
@@ -236,7 +240,7 @@ def _decision(
         if not given and rejected is None and part:
             given, rejected = asserted(part, answer, question.text)
     if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
-        said_when = answers_when(wanted_times, answer)
+        said_when = answers_when(wanted_times, answer, question.expected)
         given = bool(said_when) and all(asserted(time.words, answer, question.text)[0] for time in said_when)
     # Entities leave out what the answer also says: "February" is no answer in another year.
     is_another_time = says_another_time(question.expected, answer)
@@ -263,6 +267,7 @@ def _decision(
 _ENOUGH: Final = 0.6
 """The share of the words of an answer that a reply in other words has to assert."""
 _ENOUGH_OF_A_LIST: Final = 0.8
+"""The share of the items of a list of which it has to assert a word."""
 _FEW: Final = 3
 """Words. Of a shorter answer a reply has to assert all, beside each other."""
 
@@ -273,9 +278,10 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
     Its figures, dates and names have to be there, and other ones in their place make it certain that a reply is
     wrong. A reply that has nothing but words of the answer leaves out the rest.
     """
+    answer = spelled_out(question.expected, answer)
     asked = [token for _, token in content_of(tokens_of(question.text))]
     said = [token for _, token in content_of(tokens_of(answer)) if not _is_among(token, asked)]
-    wanted = [token for _, token in content_of(tokens_of(question.expected))]
+    wanted = [token for _, token in content_of(tokens_of(LIKELY.sub(" ", question.expected)))]
     wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
     names, other_names = ({folded(name) for name in NAME.findall(text)} for text in (question.expected, answer))
     if not names.issuperset(token.text for token in wanted) and (first := NAME.match(question.expected)):
@@ -293,21 +299,14 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
     if fixed := [token for token in missing if token.kind != "word" or token.text in names]:
         kinds = {token.kind for token in others if token.kind != "word" or token.text in other_names}
         return False, not any(token.kind in kinds for token in fixed)
-    if not others or _has_another_attribute(missing, others, tokens_of(question.expected), tokens_of(answer)):
+    if not others or binds_otherwise(question.expected, tokens_of(answer), asked):
         return False, True
-    items = enumeration(question.expected)
-    is_list = len(items) >= _FEW and all(len(content_of(tokens_of(item))) <= 2 for item in items)
-    enough = _ENOUGH_OF_A_LIST if is_list else _ENOUGH
-    return len(wanted) >= _FEW and len(given) >= enough * len(wanted), True
-
-
-def _has_another_attribute(
-    missing: Sequence[Token], others: Sequence[Token], wanted: Sequence[Token], given: Sequence[Token]
-) -> bool:
-    """Return whether a word of an answer is replaced before the same word: "the green pot" for "the blue pot"."""
-    nouns = [token for _, token in content_of(wanted) if token.kind == "word"]
-    behind = [noun for one, noun in pairwise(wanted) if one in missing and noun in nouns]
-    return any(one in others and any(same_token(noun, after) for noun in behind) for one, after in pairwise(given))
+    items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
+    is_list = len(items) >= _FEW and all(len(item) <= 2 for item in items)
+    if is_list:
+        held = [item for item in items if any(_is_among(token, [*given, *asked]) for token in item)]
+        return len(held) >= _ENOUGH_OF_A_LIST * len(items), True
+    return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted), True
 
 
 def _is_among(token: Token, known: Iterable[Token]) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Final
 
 from memreplay.grading.read import Token, content_of, folded, is_stop_word, same_token, stem_keys, tokens_of
@@ -189,9 +189,61 @@ _TURNED: Final = 3
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """Return the text with the answer in place of its initials, or in place of what it is the initials of."""
+    """Return the text with the answer in place of its initials, or in place of what it is the initials of, and with
+    its compounds joined: "boardgames" for "board games".
+    """
     short = _short_form(answer)
-    return short.sub(lambda _: answer, text) if short is not None else text
+    text = short.sub(lambda _: answer, text) if short is not None else text
+    for word, in_parts in _apart(answer):
+        text = in_parts.sub(word, text)
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _apart(answer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
+    """Return the long words of an answer, and what finds them in two parts; short ones may occur by chance."""
+    words = re.findall(r"[a-z]{8,}", folded(answer))
+    return [(word, re.compile(rf"\b{'[ -]?'.join(word)}\b", re.IGNORECASE)) for word in words]
+
+
+_LEADS: Final = frozenset("from to desde hasta".split())
+"""Words that tell what the next one is to the answer."""
+
+
+def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:
+    """Return whether what stands before one thing of an answer stands before another of them ("two dogs and a cat"
+    for "a dog and two cats"), or is replaced there ("the green pot" for "the blue pot") by what is not ``asked``.
+    """
+    theirs = [pair for pair in _bound(given) if not any(same_token(one, pair[0]) for one in asked)]
+    ours = _bound(tokens_of(answer))
+    wanted = [token for _, token in content_of(tokens_of(answer))]
+    things = [thing for thing in wanted if thing not in [one for one, _ in ours]]
+    return any(
+        any(
+            same_token(thing, its) and not same_token(thing, own)
+            for thing in (wanted if is_stop_word(one) else things)
+        )
+        if same_token(one, other)
+        else same_token(own, its)
+        and not is_stop_word(one)
+        and not any(same_token(one, token) for token in given)
+        and not any(same_token(token, other) for token in wanted)
+        for one, own in ours
+        if not any(same_token(one, a) and same_token(own, b) for a, b in theirs)
+        for other, its in theirs
+    )
+
+
+def _bound(found: Sequence[Token]) -> list[tuple[Token, Token]]:
+    """Return the words that stand right behind a word or a figure, with those."""
+    pairs = pairwise(token for token in found if token.text != "at")
+    return [
+        (one, own)
+        for one, own in pairs
+        if "mark" not in (one.kind, own.kind)
+        and not is_stop_word(own)
+        and (one.text in _LEADS or not is_stop_word(one))
+    ]
 
 
 def may_say_a_part_of(answer: str, text: str) -> bool:
@@ -241,6 +293,6 @@ def enumeration(answer: str) -> tuple[str, ...]:
     """Return the items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""
     if any(token.kind == "date" for token in tokens_of(answer)):
         return (answer,)
-    parts = re.split(r"\s*(?:,(?!\d{3}\b)|;|\band\b|\by\b|&|\+)\s*", answer)
+    parts = re.split(r"\s*(?:,(?!\d{3}\b)|;|\band\b|\by\b|&|(?<=\s)\+(?=\s))\s*", answer)
     items = tuple(part for part in parts if content_of(tokens_of(part)))
     return items if len(items) > 1 else (answer,)

@@ -177,6 +177,7 @@ _LEXER: Final = re.compile(
               |(?:degrees|grados)[ ](?:[cf]|celsius|centigrados?|centigrade|fahrenheit))\b
     | (?P<letters>(?!v\d|(?:us|au|ca)\$)[^\W\d_][^\W_]*)
     | (?P<iso>\b\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b)
+    | (?P<month>(?<![\w/.,-])(?:(?:0?[1-9]|1[0-2])/(?:19|20)\d\d|(?:19|20)\d\d-(?:0[1-9]|1[0-2]))(?![\w/-]))
     | (?P<slashed>\b\d{1,2}[/.]\d{1,2}[/.](?:\d{4}|\d{2})\b | \b\d{1,2}-\d{1,2}-\d{4}\b
                  | (?:(?<=\bon[ ])|(?<=\bel[ ])|(?<=\buntil[ ])|(?<=\bsince[ ]))\d{1,2}/\d{1,2}\b
                  | (?<![\w/.,-])(?:\d{1,2}/0[1-9]|0[1-9]/\d{1,2})(?![\w/]|[.,]\d))
@@ -225,7 +226,7 @@ def _english(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _same_stems() -> Mapping[str, str]:
-    return {_english(word): _english(longer) for word, longer in SAME_WORDS.items()}
+    return {_english(word): _english(SAME_WORDS.get(longer, longer)) for word, longer in SAME_WORDS.items()}
 
 
 def _american(word: str) -> str:
@@ -295,6 +296,7 @@ _READ: Final[Mapping[str, tuple[_Kind, Callable[[str], object]]]] = {
     "version": ("word", lambda written: (written, written)),
     "phone": ("word", lambda written: (re.sub(r"\D", "", written),) * 2),
     "iso": ("date", lambda written: tuple(map(int, re.split(r"[-/.]", written)))),
+    "month": ("date", lambda written: (*sorted(map(int, re.split("[-/]", written)), reverse=True), None)),
     "slashed": ("date", _slashed),
     "clock": ("time", _time),
     "number": ("number", _number),
@@ -562,7 +564,7 @@ def _figures_read(number: Token) -> frozenset[float]:
     return frozenset({number.number, number.number / 100} if number.extra == PAIR else {number.number})
 
 
-_HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
+HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
 _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 
@@ -574,7 +576,7 @@ def with_asked_unit(answer: str, question: str) -> str:
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
     if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
-    found = _HOW_MANY.search(asked)
+    found = HOW_MANY.search(asked)
     if found and found[1] in UNITS:
         return f"{answer} {found[1]}"
     return f"{answer} years" if _HOW_OLD.search(asked) else answer

@@ -106,24 +106,39 @@ _JOINED: Final = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4
 @lru_cache(maxsize=16384)
 def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
     """Return the times that a text says. Relative words count from the dates beside them, and from ``said_on``."""
-    return tuple(time for times in _dated_and_relative(text, said_on) for time in times)
+    dated, relative = _dated_and_relative(text, said_on)
+    return (*dated, *(time for _, time in relative))
 
 
-def answers_when(wanted: Sequence[Time], text: str) -> Sequence[Time]:
+def answers_when(wanted: Sequence[Time], text: str, expected: str) -> Sequence[Time]:
     """Return the times of a text if all of them say the wanted ones; its dates alone where its relative words only
     describe these: "14 July 2023 (last Friday)".
+
+    Days from which the text or the expected answer counts do not matter: "three days after 11 July, so the 14th".
+    A date without a year is in that of the others, where these have one.
     """
     dated, relative = _dated_and_relative(text)
-    readings = (dated, [*dated, *relative])
+    years = {time.first.year for time in dated if not time.is_of_any_year}
+    if len(years) == 1:
+        shift = relativedelta(years=min(years) - _ANY_YEAR)
+        dated = [
+            Time(time.first + shift, time.last + shift, time.words) if time.is_of_any_year else time
+            for time in dated
+        ]
+    named = {time.first for time, _, _ in _dates_in(expected, folded(expected)) if time not in wanted}
+    bases = named | {base for base, time in relative if time.says(wanted)}
+    dated = [time for time in dated if time.days > 1 or time.first not in bases]
+    readings = (dated, [*dated, *(time for _, time in relative)])
     return next((said for said in readings if said and all(time.says(wanted) for time in said)), ())
 
 
-def _dated_and_relative(text: str, said_on: date | None = None) -> tuple[list[Time], list[Time]]:
+def _dated_and_relative(text: str, said_on: date | None = None) -> tuple[list[Time], list[tuple[date, Time]]]:
+    """Return the dates of a text, and the times of its relative words, each with the day that it counts from."""
     text = _JOINED.sub(" ", text)
     plain = folded(text)
     dates = list(_dates_in(text, plain))
     days = [time for time, _, _ in dates if time.days == 1 and not time.is_of_any_year]
-    found: list[Time] = []
+    found: list[tuple[date, Time]] = []
     anchors: set[int] = set()
     taken: list[tuple[int, int]] = []
     for sign, form in _FORMS:
@@ -147,7 +162,7 @@ def _dated_and_relative(text: str, said_on: date | None = None) -> tuple[list[Ti
                 bases = [*(time.first for time in days), *([said_on] if said_on is not None else [])]
             taken.append(match.span())
             count = parts.get("count") or parts.get("since") or ""
-            found += (_counted(base, sign, count, unit, match[0]) for base in dict.fromkeys(bases))
+            found += ((base, _counted(base, sign, count, unit, match[0])) for base in dict.fromkeys(bases))
     return [time for place, (time, _, _) in enumerate(dates) if place not in anchors], found
 
 

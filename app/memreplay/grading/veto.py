@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
-from memory_backends.text import folded as folded_with_apostrophes
-from memreplay.grading.match import Match, enumeration, matches, spelled_out
-from memreplay.grading.read import AT, Token, content_of, folded, same_token, stems_of, tokens_of
+from memreplay.grading.match import Match, binds_otherwise, enumeration, matches, spelled_out
+from memreplay.grading.read import AT, Token, content_of, folded, is_stop_word, same_token, stems_of, tokens_of
 from memreplay.grading.vocabulary import (
     CONVERSES,
     DAY_NAMES,
     FORMS_A_QUESTION,
-    IRREGULAR_PASTS,
+    IRREGULAR_FORMS,
     STOP_WORDS,
     SUBUNITS,
 )
@@ -148,7 +147,14 @@ _ASKS_WHAT_FAILED: Final = (
 )
 
 
-_DENIES_NOTHING: Final = re.compile(r"\bno \w+ (?:better|other|greater) than\b|\bnot only\b|\bno (?:doubt|solo)\b")
+_DENIES_NOTHING: Final = re.compile(
+    r"\bno \w+ (?:better|other|greater) than\b|\bnot (?:only|just|least|surprisingly)\b|\bno solo\b"
+    r"|\bno (?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
+    r"|\b(?:without|sin)(?: an?| any| una?)?(?: \w+){1,2} (?:at|in|on|to|by|for|from|with|en|por|para|con|al?)\b"
+    r"|\b(?:cant|cannot) wait\b|\bnever (?:fail|stop|ceas|miss)\w*|\bcouldnt (?:help|be (?:more|\w+er)\b)"
+    r"|\b(?:not|\w+nt|never|no)\b.*\b(?:until|till|hasta)\b"
+)
+"""Negations that affirm what stands behind them: "without a hiccup in", "not until"."""
 
 
 def _clause_before(place: Place) -> list[str]:
@@ -169,11 +175,11 @@ def _is_negated(place: Place) -> bool:
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
     if re.search(_ASKS_WHAT_FAILED, place.asked) and failing.isdisjoint(words):
         return False
-    near = [word for word in words if word not in STOP_WORDS or word in NEGATIONS][-4:]
-    return not NEGATIONS.isdisjoint(near) and _DENIES_NOTHING.search(" ".join(words)) is None
+    denying = _DENIES_NOTHING.sub("", " ".join(words)).split()
+    return not NEGATIONS.isdisjoint([word for word in denying if word not in STOP_WORDS or word in NEGATIONS][-4:])
 
 
-_PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_PASTS)})"
+_PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_FORMS)})"
 _CONSIDERED: Final = re.compile(
     r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
     r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
@@ -266,7 +272,7 @@ def _is_outdated(place: Place) -> bool:
     plain, start = place.plain, place.start
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
-    clause = plain[begin:start]
+    clause = _DENIES_NOTHING.sub("", plain[begin:start])
     if _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, place.end):
         return True
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
@@ -297,8 +303,8 @@ _DONT_KNOW: Final = re.compile(
     r"|actually |quite |honestly )?(?:know|sure|certain|recall|remember|tell|say)|(?:im|i am) (?:not"
     r"|un)(?: )?(?:sure|certain)|not sure|no idea|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que"
     r"|cual|quien|donde|cuando|como|cuant\w+)\b)|(?:no|without any|without a) way (?:for me )?to (?:know|tell"
-    r"|be sure)|could (?:just as well|equally|also) be|no (?:me acuerdo|recuerdo|lo recuerdo)|no estoy segur[oa]"
-    r"|not (?:mentioned|specified|stated|clear)|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
+    r"|be sure)|could (?:just as well|equally|also) be|no (?:me acuerdo|(?:lo )?recuerdo(?! mal))"
+    r"|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
 _MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may be|quizas?|tal vez|puede que)\b")
 
@@ -392,7 +398,7 @@ _ASKED_VERB: Final = (
     re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien) (?P<verb>\w+)"),
     re.compile(
         rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
-        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_PASTS)})\W*\Z"
+        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_FORMS)})\W*\Z"
     ),
 )
 
@@ -435,14 +441,13 @@ def asked_by(question: str) -> Asked:
     )
 
 
-def _base_stems(word: str) -> frozenset[tuple[int, str]]:
-    """Return the stems of a word, of an irregular past those of its verb."""
-    return frozenset(enumerate(stems_of(IRREGULAR_PASTS.get(word, word))))
+def _stems(word: str) -> frozenset[tuple[int, str]]:
+    return frozenset(enumerate(stems_of(word)))
 
 
 def is_form_of(verb: Token, token: Token) -> bool:
     """Return whether a word is a form of a verb, also an irregular one."""
-    return token.kind == "word" and not _base_stems(verb.text).isdisjoint(_base_stems(token.text))
+    return token.kind == "word" and not _stems(verb.text).isdisjoint(_stems(token.text))
 
 
 _CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras aunque".split(" "))
@@ -459,6 +464,8 @@ _ASIDE: Final = re.compile(
 _NEWLY: Final = re.compile(r"\b(?:now|currently|today|since|new|later|finally|actually|ahora|actualmente|desde)\b")
 _SAID_OF_ONE_THING: Final = 3
 """Words. A longer answer is hardly said of anything else than what is asked about."""
+_LONG_REPLY: Final = 40
+"""Tokens. A longer reply takes up the question in many clauses."""
 _ELLIPTICAL: Final = 4
 """Tokens. So short a clause leaves out what it shares with the one before: "…, the bakery at 7"."""
 
@@ -520,7 +527,7 @@ def _another_clause_answers(place: Place) -> bool:
     """Another clause has more of what is asked about than that of the match, and a value of the same kind."""
     asked, matched = asked_by(place.question), place.matched
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
-    is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING
+    is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
     if place.among > 1 or is_told_at_length or CORRECTS_ITSELF.search(place.plain):
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
@@ -601,18 +608,23 @@ def _is_said_of_a_relative(place: Place) -> bool:
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
 
-_OWNER: Final = re.compile(r"\b([^\W\d_]+)['’]s (?:\w+ )??([^\W\d_]{3,})")
+_ACTS: Final = r"(?:did|does|do|has|have|had|is|was|are|were|will|would|can|could|should|might)"
 
 
-def _owner_differs(place: Place) -> bool:
-    """ "Ana's sister did it" does not say that Ana did; "Ana's dog is Rex" says nothing of Tom's dog."""
-    with_owners = folded_with_apostrophes(place.reply)
-    matched = re.escape(place.plain[place.start : place.end])
-    if re.fullmatch(rf"\W*{matched}['’]s (?:\w+ )?{_RELATIVE}\b(?!.*\b{matched}\b).*", with_owners, re.DOTALL):
-        return True
-    owners = {noun: owner for owner, noun in _OWNER.findall(folded_with_apostrophes(place.question))}
-    has_other_owner = any(noun in owners for _, noun in _OWNER.findall(with_owners))
-    return has_other_owner and set(owners.values()).isdisjoint(re.findall(r"\w+", place.plain))
+def _is_said_of_another(place: Place) -> bool:
+    """Return whether another person than the question names does what is asked: "Jon lost his job"."""
+    asked, told = asked_by(place.question), re.findall(r"\w+", place.plain)
+    doers = (
+        name for name in asked.names if re.search(rf"\b{_ACTS} {name}\b(?!['’])|\b{name} {_ACTS}\b", place.asked)
+    )
+    if not asked.names.isdisjoint(told) or next(doers, None) is None:
+        return False
+    begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
+    who, *rest = (token for token in place.given if begin <= token.start and token.kind != "mark")
+    verb = next((token for token in rest if token.text not in _AUXILIARY), who)
+    is_name = who.text in map(folded, NAME.findall(place.reply)) and not (who in place.matched or is_stop_word(who))
+    is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
+    return is_name and not is_short_for and any(_is_same(one, verb) for one in asked.words)
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
@@ -620,8 +632,8 @@ _BE: Final = frozenset("is are was were been being be got get gets am".split())
 
 @lru_cache(maxsize=16384)
 def _are_converse(verb: str, word: str) -> bool:
-    ours, its = _base_stems(verb), _base_stems(word)
-    return any(ours & _base_stems(one) and its & _base_stems(other) for one, other in CONVERSES)
+    ours, its = _stems(verb), _stems(word)
+    return any(ours & _stems(one) and its & _stems(other) for one, other in CONVERSES)
 
 
 def _is_other_way_round(place: Place) -> bool:
@@ -650,7 +662,6 @@ def _is_other_way_round(place: Place) -> bool:
 
 
 VETOES: Final[Sequence[Veto]] = (
-    Veto("X? No", "denied", after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"),
     Veto(
         "X is fine, of what is not",
         "denied",
@@ -661,9 +672,9 @@ VETOES: Final[Sequence[Veto]] = (
         "turned down X",
         "denied",
         before=r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*"
-        r"|gave up(?: on)?"
-        r"|ruled out|turned down|sold|gave away|got rid of|closed|scrapped|stopped (?:using|going to)|threw away"
-        r"|vendi\w+|rechaz\w+|descart\w+|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
+        r"|gave up(?: on)?|ruled out|turned down|sold|swapped|traded|ditched|gave away|got rid of|closed|scrapped"
+        r"|stopped (?:using|going to)|threw away|vendi\w+|rechaz\w+|descart\w+"
+        r"|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
         r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z",
         unless=_ASKS_WHAT_FAILED,
     ),
@@ -676,9 +687,10 @@ VETOES: Final[Sequence[Veto]] = (
     ),
     Veto("not X", "denied", when=_is_negated),
     Veto(
-        "X is wrong, X did not",
+        "X? No, X is wrong, X did not",
         "denied",
-        after=r"[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
+        after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"
+        r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
         r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
         r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
         r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
@@ -712,14 +724,6 @@ VETOES: Final[Sequence[Veto]] = (
         r"|down from|from|antes|era)\b[^()\[\]]*\Z",
         unless=_ASKS_ABOUT_THE_PAST,
     ),
-    Veto(
-        "swapped X for Y",
-        "superseded",
-        before=r"\b(?:swapp|exchang|trad|replac|ditch|dropp|switch|sold|abandon|cambi|sustitu|reemplaz)\w*"
-        r"(?: \w+){0,2}\s*\Z",
-        after=r"(?: \w+)? (?:for|with|by|in favou?r of|por) \w",
-        unless=_ASKS_ABOUT_THE_PAST,
-    ),
     Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
     Veto(
         "X. The answer is Y",
@@ -728,24 +732,20 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
+    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(place.answer, place.matched)),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
-    Veto("of another owner", "denied", when=_owner_differs),
+    Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
     Veto(
-        "nearly chose X",
+        "nearly chose X, or asked whether X",
         "denied",
-        before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z",
-        unless=_ASKS_WHAT_WAS_CONSIDERED,
-    ),
-    Veto(
-        "asked whether X",
-        "denied",
-        before=r"\b(?:ask(?:ed|s)?|wonder(?:ed|s)?|pregunt\w+)\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
-        unless=r"\b(?:ask|wonder|question|pregunt)\w*",
+        before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z"
+        r"|\b(?:ask|wonder|pregunt)\w*\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
+        unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*",
     ),
     Veto(
         "X or Y, X to Y",
@@ -769,6 +769,13 @@ VETOES: Final[Sequence[Veto]] = (
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
         after=rf"(?!{_SAYS_IT_OTHERWISE})",
     ),
+    Veto(
+        "X and Y, both",
+        "candidates",
+        after=r",? (?:and|y) [^.;\n]{0,40}\b(?:both|either|ambos|ambas)\b",
+        unless=r"\b(?:both|ambos|ambas)\b",
+        when=lambda place: place.among == 1,
+    ),
     Veto("one of a list", "candidates", when=_is_listed),
 )
 
@@ -776,6 +783,7 @@ VETOES: Final[Sequence[Veto]] = (
 Polarity = Literal["yes", "no"]
 
 _LIKELY: Final = r"(?:(?:most |very )?(?:likely|probably|presumably|possibly)|probablemente|seguramente)"
+LIKELY: Final = re.compile(_LIKELY, re.IGNORECASE)
 _EXPECTED: Final = re.compile(
     rf"\W*(?:{_LIKELY}\W+)?(?P<says>yes|no|si)(?:\W+{_LIKELY})?(?P<rest>\W*\Z|\s*[,.;:(—–-]|\s(?=because|since|porque))"
 )
@@ -792,6 +800,7 @@ _NO: Final = re.compile(
     r"|i doubt|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso|incorrecto)\b"
     r"|[^.;]{0,30}\b(?:used to\b.{0,20}\bbut|not any ?more|no longer|ya no)\b"
 )
+_SO: Final = re.compile(rf"\b(?:so|hence|therefore|asi que)\W+(?=(?:{_LIKELY}\W+)?(?:yes|no|not|si)\W*\Z)")
 _SHORT_YES: Final = re.compile(
     r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
     r"|could|will|would|should)\W*(?:\Z|,)"
@@ -811,6 +820,7 @@ def polarity_of(reply: str, question: str) -> Polarity | None:
     plain = folded(reply)
     for correction in [*CORRECTS_ITSELF.finditer(plain)][-1:]:
         plain = plain[correction.end() :]
+    plain = _SO.split(plain)[-1]
     first = next((part for part in re.split(r"(?<=[.!?;])\s|\n", plain) if re.search(r"\w", part)), "")
     said = _LEAD_IN.sub("", first, count=1)
     if _NO.match(said):

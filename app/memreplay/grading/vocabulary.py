@@ -134,6 +134,23 @@ CONVERSES: Final = tuple(
 )
 """Verbs and comparatives that say the same with the roles the other way round."""
 
+IRREGULAR_FORMS: Final[dict[str, str]] = {
+    form: forms.split()[0]
+    for forms in (
+        "eat ate eaten/become became/begin began begun/buy bought/bring brought/build built/come came"
+        "/catch caught/choose chose chosen/beat beat/bend bent/break broke broken/do did done/drink drank drunk"
+        "/draw drew drawn/drive drove driven/feed fed/fall fell fallen/feel felt/fight fought/fly flew flown"
+        "/forget forgot forgotten/find found/give gave given/get got/grow grew grown/hear heard/hide hid"
+        "/hold held/keep kept/know knew known/lead led/leave left/lend lent/lose lost/make made/mean meant"
+        "/meet met/pay paid/run ran/ride rode ridden/say said/sing sang sung/sit sat/see saw seen/send sent"
+        "/sleep slept/sell sold/spend spent/speak spoke spoken/steal stole stolen/stand stood/swim swam swum"
+        "/teach taught/throw threw thrown/tell told/take took taken/go went gone/wake woke/win won"
+        "/wear wore worn/write wrote written"
+    ).split("/")
+    for form in forms.split()[1:]
+}
+"""Irregular past or participle of an English verb, which a stemmer does not know → the verb."""
+
 SAME_WORDS: Final[dict[str, str]] = {
     word: words.split()[0]
     for words in (
@@ -150,22 +167,8 @@ SAME_WORDS: Final[dict[str, str]] = {
         " spec/configuration config/administrator admin/reservation booking"
     ).split("/")
     for word in words.split()[1:]
-}
-"""Word → the longer, or British, word for the same."""
-
-IRREGULAR_PASTS: Final[dict[str, str]] = dict(
-    pair.split("/")
-    for pair in (
-        "ate/eat became/become began/begin bought/buy brought/bring built/build came/come caught/catch"
-        " chose/choose beat/beat bent/bend broke/break did/do drank/drink drew/draw drove/drive fed/feed"
-        " fell/fall fought/fight flew/fly forgot/forget found/find gave/give got/get grew/grow held/hold"
-        " kept/keep knew/know led/lead left/leave lent/lend lost/lose made/make meant/mean met/meet paid/pay"
-        " ran/run rode/ride said/say sang/sing sat/sit saw/see sent/send slept/sleep sold/sell spent/spend"
-        " spoke/speak stole/steal stood/stand swam/swim taught/teach threw/throw told/tell took/take went/go"
-        " woke/wake won/win wore/wear wrote/write"
-    ).split()
-)
-"""Irregular past forms of English verbs that a stemmer does not know."""
+} | IRREGULAR_FORMS  # fmt: skip
+"""Word → the longer, or British, word for the same, or the verb of an irregular form."""
 
 STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"

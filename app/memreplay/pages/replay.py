@@ -285,6 +285,7 @@ def _panel_data(
 
 def lines_of(view: View) -> tuple[list[Line], int]:
     """Return all lines of a view, unwrapped, and the index of the one to scroll to; -1 if there is none."""
+    view = view.unfolded(view.folds)
     document, in_view = view.document, -1 if view.in_view is None else view.in_view
     if isinstance(document, LinesDocument):
         return list(document.lines), in_view

@@ -186,7 +186,12 @@ async def _memory_changes(
     asked = case.asked
     budget = context_budget(asked.model, settings.context_tokens, memory.limited_by_top_k)
     double = context_budget(asked.model, 2 * budget, memory.limited_by_top_k)
-    limits = {"double_budget": (settings.top_k, double), "double_top_k": (2 * settings.top_k, budget)}
+    half = min(budget, 2 * asked.context_tokens) // 2  # without a budget, half of what was in the prompt
+    limits = {
+        "half_budget": (settings.top_k, half),
+        "double_budget": (settings.top_k, double),
+        "double_top_k": (2 * settings.top_k, budget),
+    }
 
     async def recalled(top_k: int, tokens: int) -> Recall | str:
         return await memory.recall(case.question.text, top_k, tokens, asked.model, asked.turn)

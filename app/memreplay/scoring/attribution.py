@@ -26,7 +26,7 @@ from memreplay.grading import Score
 from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.grading.judge import is_abstention
 from memreplay.grading.match import contains
-from memreplay.grading.read import content_of, folded, same_token, tokens_of
+from memreplay.grading.read import AT, content_of, folded, same_token, tokens_of
 from memreplay.grading.veto import asked_by, asserted
 from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
@@ -107,7 +107,8 @@ def _values_of(said: str, question: Question) -> list[str]:
     new = [
         token
         for _, token in content_of(tokens_of(said))
-        if token.kind in kinds and not any(same_token(one, token) for one in asked)
+        if (token.kind in kinds or (token.extra == AT and "time" in kinds))
+        and not any(same_token(one, token) for one in asked)
     ]
     spans = [(token.start, token.end) for token in new if token.kind != "word" or token.text in names]
     if 0 < len(new) <= _SHORT_REPLY:

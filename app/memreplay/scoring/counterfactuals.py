@@ -21,6 +21,7 @@ MEANINGS: Final[Mapping[Intervention, str]] = {
     "evidence_replacing": "the same, in place of as many tokens of the lowest-ranked other text",
     "evidence_first": "the evidence at the beginning of the context, added where it was missing",
     "evidence_last": "the evidence at the end of the context, added where it was missing",
+    "half_budget": "half the tokens of context, at the same number of hits, from the rebuilt memory",
     "double_budget": "twice the tokens of context, from the rebuilt memory",
     "double_top_k": "twice the hits, from the rebuilt memory",
     "current_value_only": "without the lines that hold an outdated value",
@@ -34,7 +35,7 @@ CURES: Final[tuple[Cure, ...]] = get_args(Cure)
 CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "confirmed": "a change that mends only the blamed stage repairs the answer",
     "refuted": "the prompt had none of the evidence's words, and adding them repairs the answer: memory lost it",
-    "compound": "only a change that mends more than the blamed stage repairs the answer",
+    "compound": "only a change that mends another stage, or more than the blamed one, repairs the answer",
     "reader_limit": "not even the evidence alone gets a right answer from this model",
     "noise": "the same prompt, asked again, gets a right answer",
     "key_in_doubt": "nothing repairs it, and others who did not read the same words agree on another answer",
@@ -48,6 +49,7 @@ _ADDING: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence
 _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
     "unchanged",
     "current_value_only",
+    "half_budget",
     "double_budget",
     "double_top_k",
     "evidence_added",
@@ -89,7 +91,9 @@ def cure_of(
     gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence.
 
     A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
-    which the prompt lacked. It is refuted where the prompt had none of them, and they alone repair the answer.
+    which the prompt lacked. Such a verdict, or that an outdated value was preferred, is refuted where the prompt
+    had none of these words, and they alone repair the answer. That memory lost the fact is not confirmed where a
+    part of the prompt is enough.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:
@@ -99,11 +103,13 @@ def cure_of(
     alone: Intervention = "closed_book" if abstain else "evidence_only"
     repairs = {name for name, right in repaired.items() if right and (abstain or name != "closed_book")}
     predicted = VERDICTS[label].repaired_by if label is not None else frozenset()
-    if label in ("misread", "abstained") and not _ADDING.isdisjoint(repaired):
+    if label in ("misread", "abstained") and not (shows_evidence and _ADDING.isdisjoint(repaired)):
         predicted -= _WITH_EVIDENCE
+    if label is not None and VERDICTS[label].fault == "memory" and "distractors_removed" in repairs:
+        predicted = frozenset()
     if repairs & predicted:
         return "confirmed"
-    if label in ("misread", "abstained") and not shows_evidence and repairs & _ADDING:
+    if label in ("misread", "abstained", "stale") and not shows_evidence and repairs & _ADDING:
         return "refuted"
     if repairs:
         return "compound"
@@ -158,7 +164,7 @@ STEP_MEANINGS: Final[Mapping[Step, str]] = {
     "memory": "lost by memory; repaired by bringing it into the prompt",
     "reading": "in the prompt; repaired by presenting it otherwise",
     "refuted": "said to be in the prompt; repaired by bringing the evidence's own words",
-    "compound": "repaired only by mending more than one stage",
+    "compound": "repaired only by mending another stage, or more than one",
     "reader_limit": "beyond this model, even from the evidence alone",
     "key_in_doubt": "the published answer is in doubt",
     "undetermined": "not asked again, or not decided",

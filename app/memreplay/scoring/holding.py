@@ -21,16 +21,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
-from memreplay.grading.match import contains, has_the_letters_of, may_say_a_part_of
-from memreplay.grading.read import Token, content_of, folded, same_token, stem_keys, tokens_of
+from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
+from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_all_of, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted
-from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, IRREGULAR_PASTS, MONTH_NAMES
+from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -51,8 +51,8 @@ _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 _CALENDAR = frozenset((*MONTH_NAMES, *DAY_NAMES))
 
-_Word = str | tuple[int, str]
-"""A word as written, or a stem of it with its language."""
+_Word = tuple[int, str]
+"""A stem of a word, with its language."""
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,9 @@ class Answerable:
         return [(self.question.expected,), *([entities] if entities else [])]
 
     def _contain(self, alternatives: Sequence[tuple[str, ...]], pieces: Sequence[Piece]) -> bool:
-        linked = [piece.text for piece in pieces if self._is_linked(piece)]
+        linked = [
+            piece.text for piece in pieces if self._is_linked(piece) and not self._counts_otherwise(piece.text)
+        ]
         others = [piece for piece in pieces if not self._is_linked(piece)]
         for wanted in alternatives:
             if wanted != (self.question.expected,):
@@ -284,9 +286,20 @@ class Answerable:
             # Memories that name no sources are given the benefit of the doubt: their texts count together.
             names_sources = any(piece.names_sources for piece in pieces)
             together = linked if names_sources else list(self._relevant_texts(others, wanted))
-            if len(wanted) > 1 and all(any(self._contains(answer, text) for text in together) for answer in wanted):
+            items = wanted if len(wanted) > 1 else enumeration(wanted[0])
+            if len(items) > 1 and all(any(self._contains(item, text) for text in together) for item in items):
                 return True
         return False
+
+    def _counts_otherwise(self, text: str) -> bool:
+        """Return whether a text gives another number than the answer of what is to be counted: "14 ducks" for 3."""
+        asked = HOW_MANY.search(folded(self.question.text))
+        wanted = [token for token in tokens_of(self.question.expected) if token.kind == "number"]
+        if asked is None or not wanted:
+            return False
+        (thing, *_) = tokens_of(asked[1])
+        counts = [one for one, own in pairwise(tokens_of(text)) if one.kind == "number" and same_token(thing, own)]
+        return bool(counts) and not any(same_token(one, count) for one in wanted for count in counts)
 
     def _is_linked(self, piece: Piece) -> bool:
         """Return whether a text comes from a turn of the evidence."""
@@ -363,7 +376,7 @@ class Answerable:
             if token.kind == "word"
             and token.text not in FORMS_A_QUESTION
             and not any(same_token(one, token) for one in known)
-            for key in stem_keys(token) | {token.text}
+            for key in stem_keys(token)
         )
 
 
@@ -381,10 +394,9 @@ def _is_dated(token: Token) -> bool:
 
 @lru_cache(maxsize=16384)
 def _words_of(said: str) -> frozenset[_Word]:
-    """Return what the words of a text can be recognised by, and the present tense of irregular pasts."""
-    words = [token for _, token in content_of(tokens_of(said)) if token.kind == "word"]
-    pasts = (IRREGULAR_PASTS.get(token.text) for token in words)
-    return frozenset([*(key for token in words for key in stem_keys(token)), *(past for past in pasts if past)])
+    """Return what the words of a text can be recognised by."""
+    words = (token for _, token in content_of(tokens_of(said)) if token.kind == "word")
+    return frozenset(key for token in words for key in stem_keys(token))
 
 
 @lru_cache(maxsize=16384)

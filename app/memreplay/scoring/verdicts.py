@@ -41,6 +41,7 @@ Intervention = Literal[
     "evidence_replacing",
     "evidence_first",
     "evidence_last",
+    "half_budget",
     "double_budget",
     "double_top_k",
     "current_value_only",
@@ -50,7 +51,8 @@ Intervention = Literal[
 """A change under which a wrong answer is asked again."""
 INTERVENTIONS: Final[tuple[Intervention, ...]] = get_args(Intervention)
 
-FROM_MEMORY: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k"})
+_DOUBLED: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k"})
+FROM_MEMORY: Final[frozenset[Intervention]] = _DOUBLED | {"half_budget"}
 """Interventions for which the memory is rebuilt; all others change the recorded prompt."""
 
 Fault = Literal["run", "dataset", "memory", "reader"]
@@ -61,7 +63,7 @@ Standing = Literal["sound", "doubtful", "lost"]
 
 _ADDED: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
 _READING: Final[frozenset[Intervention]] = frozenset(
-    {"evidence_first", "evidence_last", "distractors_removed", "evidence_only"}
+    {"evidence_first", "evidence_last", "half_budget", "distractors_removed", "evidence_only"}
 )
 
 
@@ -115,7 +117,7 @@ VERDICTS: Final[Mapping[Label, Verdict]] = {
         "wrong, and what memory stored or gave to the model was not recorded",
         "doubtful",
         "memory",
-        _ADDED | FROM_MEMORY,
+        _ADDED | _DOUBLED,
     ),
     "no_evidence": Verdict(
         "E",
@@ -123,7 +125,7 @@ VERDICTS: Final[Mapping[Label, Verdict]] = {
         "wrong, and the dataset names no turns that hold the answer",
         "doubtful",
         "dataset",
-        FROM_MEMORY,
+        _DOUBLED,
     ),
     "not_written": Verdict(
         "W",
@@ -139,7 +141,7 @@ VERDICTS: Final[Mapping[Label, Verdict]] = {
         "wrong: memory held the fact but did not retrieve it",
         "lost",
         "memory",
-        _ADDED | FROM_MEMORY,
+        _ADDED | _DOUBLED,
     ),
     "cut": Verdict(
         "C",
@@ -147,7 +149,7 @@ VERDICTS: Final[Mapping[Label, Verdict]] = {
         "wrong: retrieved, then cut from the prompt by the budget",
         "lost",
         "memory",
-        _ADDED | FROM_MEMORY,
+        _ADDED | _DOUBLED,
     ),
     "stale": Verdict(
         "S",

@@ -110,16 +110,16 @@ def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], answers: Given
         return row
     ordered = tuple(sorted(asked, key=lambda each: INTERVENTIONS.index(each.intervention)))
     others_agree = answers.others_agree(_given(row), ordered, abstain=row.abstain)
-    shown = shows_evidence(row.evidence, row.hits) or bool(row.evidence_in_prompt)
+    shown = shows_evidence(row.evidence, row.hits, row.evidence_in_prompt)
     cure = cure_of(row.failure, ordered, abstain=row.abstain, others_agree=others_agree, shows_evidence=shown)
     corrected = _corrected(row) if cure == "refuted" else {}
     found = {"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)}
     return row.model_copy(update=found | corrected)
 
 
-def shows_evidence(evidence: Iterable[str], hits: Iterable[ShownHit]) -> bool:
-    """Return whether a prompt has the words of an evidence turn."""
-    return not {turn for hit in hits if hit.in_prompt for turn in hit.turns}.isdisjoint(evidence)
+def shows_evidence(evidence: Iterable[str], hits: Iterable[ShownHit], has_all: bool | None) -> bool:
+    """Return whether a prompt has the words of an evidence turn, or of all of them."""
+    return bool(has_all) or not {turn for hit in hits if hit.in_prompt for turn in hit.turns}.isdisjoint(evidence)
 
 
 def _corrected(row: QuestionRow) -> dict[str, object]:

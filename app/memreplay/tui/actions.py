@@ -147,7 +147,7 @@ def _tabs() -> tuple[Row, ...]:
     return (
         ("conversation", "r", "", "Show the results of the selected question's conversation."),
         ("run", "R", "", "Show the results of the whole run, in all conversations."),
-        ("against", "c", "", "Compare with a branch of this run, or with another recording."),
+        ("against", "d", "", "Compare with a branch of this run, or with another recording."),
     )
 
 
@@ -208,14 +208,19 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "panel",
         ("select_next", "down j", "", "Select the next line that leads somewhere."),
         ("select_previous", "up k", "", "Select the previous such line."),
-        ("follow", "enter", "", "Follow the line to its turn, its answer, or the command that wrote it."),
+        (
+            "follow",
+            "enter",
+            "",
+            "Follow the line to its turn, its answer or its write; open what stands behind a ▸.",
+        ),
     ),
     *_at(
         "results",
         *_moves("question"),
         ("next_answer", "right l", "", "Select the answer of the next architecture."),
         ("previous_answer", "left h", "", "Select the answer of the previous architecture."),
-        ("why", "enter y", "why", "Explain the selected answer; escape returns here."),
+        ("why", "enter", "why", "Explain the selected answer; escape returns here."),
         (
             "write",
             "w",
@@ -224,12 +229,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ),
         ("next_wrong", "n", "wrong", "Select the next wrong answer under this filter."),
         ("previous_wrong", "N", "", "Select the previous wrong answer under this filter."),
-        ("filter", "f", "filter", "Show only questions with one failure, or those memories disagree on."),
+        ("filter", "o", "only", "Show only questions with one failure, or those memories disagree on."),
         ("words", "/", "find", "Show only questions with some words; rag:cut finds what rag cut."),
-        ("sort", "s", "sort", "Sort by any column; the same column again reverses the order."),
-        ("reverse", "S", "", "Reverse the order."),
-        ("breakdown", "b", "types", "Break the scores down by type, category, location or salience."),
-        ("jump", "t", "", "Open the replay at the evidence of the selected question."),
+        ("sort", "O", "order", "Sort by any column; the same column again reverses the order."),
+        ("breakdown", "v", "types", "Break the scores down by type, category, location or salience."),
+        ("jump", "[", "open", "Open the replay at the evidence of the selected question."),
         ("budget", "u", "budget", "Show how much reaches the prompt at which budget, for every memory."),
         *_tabs(),
         ("leave", "escape", "back", "Go back."),
@@ -238,10 +242,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at(
         "tests",
         *_moves("test"),
-        ("why", "y", "why", "Show the selected test in full, and how it was graded."),
-        ("to_score", "enter t [", "score", "Open the replay where the test was scored."),
+        ("why", "enter", "why", "Show the selected test in full, and how it was graded."),
+        ("to_score", "[", "score", "Open the replay where the test was scored."),
         ("to_second", "]", "open 2", "Open the second recording, of two, where the test was scored."),
-        ("to_beginning", "b", "beginning", "Open the replay where the test begins."),
+        ("to_beginning", "{", "beginning", "Open the replay where the test begins."),
         ("leave", "escape r", "replay", "Return to the replay."),
         *_common(export="svg", quit="quit"),
     ),
@@ -253,7 +257,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("next_wrong", "n", "next wrong", "Explain the next wrong answer of the list you came from."),
         ("previous_wrong", "N", "", "Explain the previous wrong answer of that list."),
         ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
-        ("what_if", "x", "what if", "Ask a wrong answer again under one change at a time."),
+        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
         ("biography", "f", "fact", "Show the biography of the fact in this memory."),
         (
             "writer",
@@ -269,7 +273,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ),
         (
             "keep",
-            "t T",
+            "t",
             "",
             "Save a question that you marked with its conversation, as a dataset and a pytest test.",
         ),
@@ -286,6 +290,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("ask", "enter", "ask", "Ask under the selected change."),
         ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
         ("stop", "x", "", "Stop asking."),
+        ("why", "V", "why", "Return to the explanation of this answer."),
         ("biography", "f", "fact", "Show the biography of the fact in this memory."),
         ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
         ("app.focus_next", "tab", "", "Switch between the two prompts."),
@@ -298,9 +303,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("previous", "up k", "", "Select the previous change."),
         ("ask", "enter", "ask", "Ask under the selected change."),
         ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
-        ("model", "m", "model", "Try another model too."),
-        ("limit", "l", "limit", "Set the larger limit of a reply, in tokens."),
-        ("instructions", "i", "instructions", "Try the text of a file in place of the writer's instructions too."),
+        ("edit", "E", "try another", "Try another model, limit of tokens, or text of instructions too."),
         ("stop", "x", "", "Stop asking."),
         ("app.focus_next", "tab", "", "Focus the recorded call, to scroll it."),
         ("leave", "escape backspace", "back", "Go back."),
@@ -311,7 +314,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("write", "w", "the write", "Open the replay at the turn of the selected step."),
         ("next_architecture", "right l", "next", "Show the fact in the next architecture."),
         ("previous_architecture", "left h", "previous", "Show it in the previous architecture."),
-        ("what_if", "x", "what if", "Ask a wrong answer again under one change at a time."),
+        ("why", "V", "why", "Return to the explanation of this answer."),
+        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
         ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
         ("leave", "escape backspace", "back", "Go back."),
         ("export", "e", "", "Export the screen as an SVG file."),
@@ -330,7 +334,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("full_text", "enter", "full text", "Show the selected item alone, in full."),
         ("write", "w", "write", "Who wrote this? Open the replay at the write of the item."),
         ("search", "/", "search", "Show only items that hold a text; nothing typed shows all."),
-        ("sort", "s", "sort", "Sort by newest, oldest, most retrieved, or store."),
+        ("sort", "O", "order", "Sort by newest, oldest, most retrieved, or store."),
         ("diff", "d", "diff", "Diff against another turn or another architecture."),
         ("step", ". space", "", "See the memory one turn later."),
         ("back", ",", "", "See the memory one turn earlier."),
@@ -341,9 +345,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at(
         "regression",
         *_moves("change"),
-        ("why", "enter y", "why", "Explain both answers of a change, side by side."),
-        ("open_left", "o [", "open 1", "Open the first recording at the evidence."),
-        ("open_right", "O ]", "open 2", "Open the second recording at the evidence."),
+        ("why", "enter", "why", "Explain both answers of a change, side by side."),
+        ("open_left", "[", "open 1", "Open the first recording at the evidence."),
+        ("open_right", "]", "open 2", "Open the second recording at the evidence."),
         *_tabs(),
         ("leave", "escape", "back", "Go back."),
         *_common(quit="quit"),
@@ -365,9 +369,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("more_tokens", ">", "256 more", "Cut them at a budget of 256 tokens more."),
         ("fewer_tokens", "<", "less", "Cut them at a budget of 256 tokens less."),
         ("as_recorded", "0", "", "Return to the cut as it was recorded."),
-        ("why", "y", "why", "Explain the answer of this memory."),
-        ("what_if", "x", "", "Ask a wrong answer again under one change at a time."),
-        ("biography", "f", "", "Show the biography of the fact in this memory."),
+        ("why", "V", "why", "Explain the answer of this memory."),
+        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
+        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
         ("keep", "t", "test", "Say the answer of a question typed in: it is graded, and kept as a test."),
         ("leave", "escape a backspace", "back", "Go back."),
         *_common(),
@@ -390,7 +394,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("leave", "escape", "", "Leave the filter and show all conversations again."),
         ("start", "ctrl+s", "start", "Start a live replay of the highlighted conversation."),
         ("mark", "space", "mark", "Mark the highlighted recording, to compare two of them."),
-        ("compare", "c", "compare", "Compare the marked recordings: what was fixed, what broke."),
+        ("compare", "d", "compare", "Compare the marked recordings: what was fixed, what broke."),
         ("run", "R", "whole run", "List every question of the highlighted recording."),
         ("app.tour", "T", "tour", "Start the guided tour: ten keys on the demo."),
         ("help", "?", "help", "Show all keys."),
@@ -402,11 +406,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("accept", "y", "accept", "Accept the selected draft, and go to the next open one."),
         ("reject", "n", "reject", "Reject the selected draft, and go to the next open one."),
         ("reopen", "u", "undo", "Leave the selected draft open again."),
-        ("answer", "a enter", "edit answer", "Edit the expected answer of the selected draft."),
-        ("question", "c", "edit question", "Edit the question of the selected draft."),
-        ("next_open", "o", "next open", "Select the next draft without a decision."),
-        ("scroll_down", "J", "", "Scroll down in the evidence."),
-        ("scroll_up", "K", "", "Scroll up in the evidence."),
+        ("answer", "enter", "edit answer", "Edit the expected answer of the selected draft."),
+        ("question", "E", "edit question", "Edit the question of the selected draft."),
+        ("next_open", "]", "next open", "Select the next draft without a decision."),
+        ("scroll_down", "ctrl+d", "", "Scroll down in the evidence."),
+        ("scroll_up", "ctrl+u", "", "Scroll up in the evidence."),
         *_common(quit="save and quit"),
     ),
     *_at("beside", ("leave", "escape q ?", "back", "Go back.")),
@@ -438,16 +442,61 @@ def actions_of(place: Place) -> Iterator[Action]:
     return (action for action in ACTIONS if action.place == place)
 
 
-def shared_letters() -> Iterator[tuple[str, dict[str, list[Place]]]]:
-    """Yield each letter that means different things on different screens, with the screens of each meaning."""
-    meanings: dict[str, dict[str, list[Place]]] = {}
-    for action in ACTIONS:
-        for key in action.keys:
-            if len(key) == 1 and key.isalpha():
-                meanings.setdefault(key, {}).setdefault(action.in_short, []).append(action.place)
-    for letter in sorted(meanings, key=lambda key: (key.casefold(), key)):
-        if len(meanings[letter]) > 1:
-            yield letter, meanings[letter]
+LETTERS: Final[dict[str, tuple[str, str]]] = {
+    "a": ("ask every memory, and see the answers side by side", "ask duel"),
+    "A": ("ask under every change", "ask_all"),
+    "b": ("set a breakpoint", "watch"),
+    "B": ("list the breakpoints", "watches"),
+    "c": ("continue to the next breakpoint", "continue"),
+    "C": ("continue to the previous breakpoint", "continue_back"),
+    "d": ("compare with something else", "compare against diff"),
+    "D": ("before and after, side by side", "beside"),
+    "e": ("export the screen as a picture", "export"),
+    "E": ("edit what is asked", "edit question"),
+    "f": ("the biography of a fact", "biography"),
+    "F": ("fork here", "fork"),
+    "g": ("the first one", "first"),
+    "G": ("the last one", "last"),
+    "h": ("left", "previous_answer previous_architecture fewer_tokens"),
+    "H": ("the same run as a command line", "headless"),
+    "i": ("what if: ask again under a change", "what_if"),
+    "j": ("down", "next select_next"),
+    "k": ("up", "previous select_previous"),
+    "K": ("the legend of signs", "legend"),
+    "l": ("right", "next_answer next_architecture more_tokens"),
+    "L": ("go on live", "go_live"),
+    "m": ("bookmark", "bookmark"),
+    "M": ("everything that a memory holds", "browser"),
+    "n": ("the next one of what is looked for", "next_match next_wrong next_change"),
+    "N": ("the previous one of it", "previous_match previous_wrong previous_change"),
+    "o": ("show only some", "filter"),
+    "O": ("order by something else", "sort"),
+    "p": ("play", "play"),
+    "q": ("quit", "app.quit"),
+    "r": ("the results of this conversation", "results conversation"),
+    "R": ("the results of the whole run", "run"),
+    "s": ("colour by significance", "significance"),
+    "S": ("shrink to the smallest case", "shrink"),
+    "t": ("keep as a test", "keep"),
+    "T": ("the guided tour", "app.tour"),
+    "u": ("the budget curve", "budget"),
+    "v": ("the next view of the same", "next_page breakdown"),
+    "V": ("why this answer", "why"),
+    "w": ("the write: who wrote this", "write"),
+    "W": ("ask the writing model again", "writer"),
+    "x": ("stop", "stop"),
+    "y": ("say that it is right", "label_right accept"),
+    "Y": ("say that it is wrong", "label_wrong"),
+}
+"""What a letter means on every screen that has it, and the calls that do it. The letter that opened a screen also
+closes it."""
+
+OTHER_MEANINGS: Final[dict[tuple[str, Place], str]] = {
+    ("l", "replay"): "from when to when each memory knew an answer",
+    ("n", "review"): "no: reject the draft",
+    ("u", "review"): "undo: leave the draft open again",
+}
+"""The exceptions: on these screens a letter means something else."""
 
 
 def bindings_of(place: Place) -> list[BindingType]:

@@ -80,6 +80,7 @@ class MemreplayApp(TerminalApp):
         """Open the start screen, and over it what the command line asked for."""
         self.use_keys_and_theme()
         self.push_screen(self._start)
+        self.hold_keys()
         if self._launch.recording is not None and self._launch.against is not None:
             self._open_compared(self._launch.recording, self._launch.against)
         elif self._launch.recording is not None:
@@ -91,6 +92,7 @@ class MemreplayApp(TerminalApp):
             self._open_launched(self._launch.one_of)
         elif self._launch.to_read:
             self._open_datasets(_WHICH, self._launch.to_read, self._launch.backends, self._launch.model)
+        self.hand_keys_over()
         if self._launch.follow:
             self._follow()
 
@@ -483,7 +485,7 @@ class MemreplayApp(TerminalApp):
                     same = (each for each in open_ones if each.timeline.conversation.id == id_)
                     source = next(same, None) or await asyncio.to_thread(recorded, path, id_)
             while isinstance(self.screen, ResultsTab):
-                await self.pop_screen()
+                self.pop_screen()
             listed = OfRun(path) if source is None else OfConversation(source)
             self.push_screen(ResultsScreen(listed, self._choice_for(path, id_)))
 
@@ -523,9 +525,11 @@ class MemreplayApp(TerminalApp):
         with self._reporting_errors():
             reading = asyncio.ensure_future(asyncio.to_thread(catalog.fill, self._launch.load, specs))
             try:
-                await asyncio.wait([reading], timeout=_SECONDS_WITHOUT_A_LIST)
+                with opening(self, ", ".join(Path(spec).name for spec in specs)):
+                    await asyncio.wait([reading], timeout=_SECONDS_WITHOUT_A_LIST)
+                    if reading.done():
+                        await reading
                 if reading.done():
-                    await reading
                     chosen = await self._choose_conversation(title, catalog.entries)
                 else:
                     chosen = await self._choose_while_reading(title, catalog, reading)
@@ -534,7 +538,8 @@ class MemreplayApp(TerminalApp):
             if chosen is None:
                 self._start.say("")
                 return
-            conversation = await asyncio.to_thread(catalog.conversation, chosen)
+            with opening(self, specs[0] if len(catalog.entries) == 1 else catalog.entries[chosen].id):
+                conversation = await asyncio.to_thread(catalog.conversation, chosen)
             self._open_conversation(conversation, backends, model, catalog.warnings)
 
     async def _choose_while_reading(
@@ -581,11 +586,12 @@ class MemreplayApp(TerminalApp):
             if chosen is None:
                 return
             backends = [backends[chosen]]
-        await loaded("memreplay.runtime.run", *_SCREENS)
-        from memreplay.tui.sources import ReplaySource
-
         with self._reporting_errors():
-            handle = self._launch.assemble(backends, model)
+            with opening(self, conversation.id):
+                await loaded("memreplay.runtime.run", *_SCREENS)
+                from memreplay.tui.sources import ReplaySource
+
+                handle = self._launch.assemble(backends, model)
             self._open_replay(ReplaySource.live(conversation, handle, left_out))
 
     @contextmanager
@@ -639,15 +645,29 @@ class MemreplayApp(TerminalApp):
         return self._places.setdefault((path, conversation), ReplayPlace())
 
     async def _handle_for(self, source: ReplaySource) -> RunHandle:
-        """Return the run that answers a question asked by hand: the live run while it lasts, else a fresh one."""
-        from memreplay.runtime.recorded import refuse_memories
+        """Return the run that answers a question asked by hand: the live run while it lasts, else one like the
+        recorded one, with the model of today.
+        """
+        from memreplay.paths import new_recording_path
+        from memreplay.runtime.recorded import refuse_memories, settings_of_run
+        from memreplay.runtime.run import Run
 
         if source.handle is not None and self._run is not None and not self._run.over:
             return source.handle
         if self._by_hand is None or self._by_hand[0] is not source:
-            backends, given, path = source.backends, self._launch.settings, source.path or Path()
-            await self._agreed(source, lambda consent: refuse_memories(backends, given, path, consent))
-            self._by_hand = source, self._launch.assemble(backends, self._launch.model)
+            launch, backends, path = self._launch, source.backends, source.path or Path()
+            given = launch.settings
+            handle: RunHandle
+            if source.shows_memory:
+                settings = await self._agreed(
+                    source, lambda consent: settings_of_run(source.settings, given, path, consent)
+                )
+                asked = replace(settings, backend=tuple(backends), model=(launch.model,))
+                handle = Run(asked, new_recording_path())
+            else:
+                await self._agreed(source, lambda consent: refuse_memories(backends, given, path, consent))
+                handle = launch.assemble(backends, launch.model)
+            self._by_hand = source, handle
         return self._by_hand[1]
 
     async def _agreed(self, source: ReplaySource, made: Callable[[Consent], T]) -> T:

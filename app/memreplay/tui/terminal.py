@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -20,7 +21,7 @@ from time import sleep
 from typing import Any, ClassVar, Final
 
 from rich.text import Text
-from textual import work
+from textual import events, work
 from textual.actions import ActionParseResult
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
@@ -39,6 +40,10 @@ from memreplay.views.text import TONES, shown_key
 INTERRUPTED = 130
 WIDTHS: Final = [(0, "-tiny"), (40, "-slim"), (70, "-narrow")]
 """Classes of screens by their columns: too few for anything, so few that panes stack, and enough for panes."""
+_ROUNDS_TO_SETTLE = 2
+_STEPS_OF_MESSAGES = 100
+"""Turns of the event loop in which a message passes from the innermost widget to the app and back."""
+_SECONDS_TO_SETTLE = 0.2
 _FEW_COLOURS = ("standard", "windows")
 """Rich's names of colour systems with 16 colours."""
 
@@ -61,6 +66,10 @@ class TerminalApp(App[None]):
         self._keys = keys
         self._theme_choice = theme
         self._readable = Readable()
+        self._typed_ahead: deque[events.Key] | None = None
+        """Keys typed while a screen opens, which wait for it; None while nothing opens."""
+        self._typed_now: events.Key | None = None
+        self._opening = 0
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return Textual's filters, then the one that keeps every theme readable."""
@@ -86,7 +95,64 @@ class TerminalApp(App[None]):
             return False
         if isinstance(default_namespace, Screen) and not _is_laid_out(default_namespace):
             return False
-        return await super().run_action(action, default_namespace, namespaces)
+        done = await super().run_action(action, default_namespace, namespaces)
+        if action == "select" and done:
+            # What is chosen from a list may open a screen: keys typed after it are for that screen.
+            self.hold_keys()
+            self.hand_keys_over()
+        return done
+
+    # ---- keys typed while a screen opens -------------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        """Let keys wait while a screen opens, except those that give up or quit."""
+        waits = isinstance(event, events.Key) and event.key not in ("escape", "ctrl+q")
+        if self._typed_ahead is not None and waits and event is not self._typed_now:
+            assert isinstance(event, events.Key)
+            event.stop()
+            self._typed_ahead.append(events.Key(event.key, event.character))
+        else:
+            await super().on_event(event)
+
+    def begin_opening(self) -> None:
+        """Hold the keys until :meth:`end_opening`."""
+        self._opening += 1
+        self.hold_keys()
+
+    def end_opening(self, *, opened: bool) -> None:
+        """Carry out the held keys on the screen that opened; without one they are dropped."""
+        self._opening -= 1
+        if opened:
+            self.hand_keys_over()
+        elif not self._opening:
+            self._typed_ahead = None
+
+    def hold_keys(self) -> None:
+        if self._typed_ahead is None:
+            self._typed_ahead = deque()
+
+    @work(group="typed ahead", exclusive=True)
+    async def hand_keys_over(self) -> None:
+        """Carry out the held keys one after another, each when the screen is there that the one before opened."""
+        while self._typed_ahead is not None:
+            await self._settle()
+            if self._opening:
+                return  # the rest waits for that screen
+            if not self._typed_ahead:
+                self._typed_ahead = None
+            else:
+                self._typed_now = self._typed_ahead.popleft()
+                await super().on_event(self._typed_now)
+
+    async def _settle(self) -> None:
+        """Wait until the messages that a key sets off have arrived, and what they changed is laid out."""
+        for _ in range(_ROUNDS_TO_SETTLE):
+            for _ in range(_STEPS_OF_MESSAGES):
+                await asyncio.sleep(0)
+            drawn = asyncio.Event()
+            self.screen.call_after_refresh(drawn.set)
+            with suppress(TimeoutError):  # a screen that closes is not drawn again
+                await asyncio.wait_for(drawn.wait(), _SECONDS_TO_SETTLE)
 
     @property
     def rebound(self) -> Mapping[str, str]:

@@ -59,6 +59,14 @@ class ValueSubject:
 
 
 @dataclass(frozen=True)
+class WholeStateSubject:
+    """A JSON state as a whole, which stands behind its facts."""
+
+    backend: str
+    key: str
+
+
+@dataclass(frozen=True)
 class PieceSubject:
     """An appended piece of a log, by its 0-based index."""
 

@@ -50,6 +50,13 @@ SAYS_SO = [
     "No se ha mencionado.",
     "No consta.",
     "Se desconoce.",
+    "You've told me about the dog, but you never mentioned when its birthday is.",
+    "Hmm, I looked through everything you've shared and I can't find it. You only ever called him Tom.",
+    "**Unknown** – the horse came up once, but its breed was not discussed.",
+    "Nothing you've said tells me what the cat is called.",
+    "Your landlord's number? You haven't given it to me.",
+    "Esa información no la tengo, pero si me la dices puedo recordarla.",
+    "En lo que hemos hablado no aparece cuánto costó la boda.",
 ]
 
 ANSWERS = [
@@ -72,6 +79,11 @@ ANSWERS = [
     "No se cayó de la bici.",
     "No, se mudó a Utebo.",
     "Sin azúcar",
+    "Norway, but I don't know which city.",
+    "He never told his boss that he was leaving.",
+    "We agreed not to talk about the budget.",
+    "They couldn't agree on a name, so the dog is still called Puppy.",
+    "Si no recuerdo mal, fue Nuria.",
     "No hay pan",
     " ".join(["She said that nobody had mentioned it and went on to tell the whole story of the journey,"] * 4),
     "Not mentioned " + "and then she told him all about the long way they had gone together " * 4,

@@ -13,6 +13,16 @@ from memreplay.grading.judge import score_recall
 from tests.unit.scoring.samples import recall
 
 RIGHT: Final = (
+    ("Where did the crossing end?", "Lagos", "It ended without a hiccup in Lagos."),
+    ("When did he arrive?", "9 pm", "He didn't arrive until 9 pm."),
+    ("Where do they rehearse?", "the town hall", "They have no trouble getting to the town hall, where they rehearse."),
+    ("¿Quién me prestó la bici?", "Nuria", "Si no recuerdo mal, te la prestó Nuria."),
+    ("What do they play?", "boardgames, darts, chess", "They play board games, chess and darts."),
+    ("What does she do?", "growing herbs, writing letters, baking", "She has grown herbs, written letters and baked."),
+    ("Is he a member?", "No", "He comes across as a friend of theirs, so probably not."),
+    ("When does she arrive?", "14 July 2024", "On 11 July 2024 you said in three days, which makes it 14 July."),
+    ("When did she get it?", "Two weeks before 11 August 2023", "Around 28 July 2023: on 11 August she had had it for two weeks."),
+    ("When did it open?", "March 2021", "It opened in 03/2021."),
     ("Who came to dinner?", "Tom and Aiko", "Tom and Aiko came, and they brought wine."),
     ("Who came to dinner?", "Tom and Aiko", "Tom and Aiko came to dinner on Friday and stayed late."),
     ("Who came to dinner?", "Tom and Aiko", "It was Aiko, together with Tom, last Friday."),
@@ -92,6 +102,11 @@ RIGHT: Final = (
     ("What pets?", "two cats and a dog", "a dog and two cats"),
 )
 WRONG: Final = (
+    ("When did Ana leave her job?", "May 2023", "Luis left his job in May 2023."),
+    ("Which hotel did I settle on?", "the Larkspur", "You looked at the Larkspur and the Beaumont, both near the park."),
+    ("What does she take?", "sugar", "She takes it without sugar or milk."),
+    ("Who is Jill?", "Most likely Ian's partner", "Jill is most likely Ian's sister."),
+    ("What did they raise money for?", "a school, the shelter, a clinic", "They raised money for a school and for the shelter."),
     ("Which hotel did I book?", "the Larkspur", "You nearly rented the Larkspur for June."),
     ("Which hotel did I book?", "the Larkspur", "You asked whether the Larkspur was open."),
     ("Who came to dinner?", "Tom and Aiko", "Tom, Aiko and Bo"),
@@ -133,8 +148,8 @@ def test_a_reply_is_right_in_any_unit_form_and_order() -> None:
 def test_a_reply_is_wrong_that_gives_a_value_of_another_kind_or_subject() -> None:
     outcomes = {row: _score(*row) for row in WRONG}
     differing = [(row, why) for row, (outcome, why) in outcomes.items() if outcome == "correct"]
-    # Eight have a further item, swap what belongs to each, or count something else; rules for these gained too little.
-    assert len(differing) <= 8, differing
+    # Five have a further item, swap who does it, or count something else; rules for these gained too little.
+    assert len(differing) <= 5, differing
 
 
 def _score(question: str, expected: str, reply: str) -> tuple[str, str | None]:

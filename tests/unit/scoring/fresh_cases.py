@@ -323,6 +323,13 @@ UNRELATED = (
     "We had a long chess evening.",
     "Nice.",
 )
+MEETING = Ask(
+    ("We meet at six, no wait, at half past six.", "All right."), "At what time do we meet?", "6:30", ("1",)
+)
+DUCKS = Ask(("We have 14 hens and 3 ducks.", "A full pond."), "How many ducks do we have?", "3", ("1",))
+SWAPPED = "The user keeps 3 hens and 14 ducks"
+STAMPS = Ask(("I collect stamps, coins and maps.", "Nice."), "What do I collect?", "stamps, coins and maps", ("1",))
+IN_TWO = {"1": (add("a", "The user collects stamps"), add("b", "The user collects coins and maps"))}
 BIKE = Ask(UNRELATED, "What colour is my bike?", "green", ("1",))
 MORE = (
     Case("full_context", BIKE, "red", "cut", "What is left speaks of green goats, not of the bike.", (10, 24)),
@@ -347,4 +354,8 @@ MORE = (
     Case("full_context", WORK, "a baker or a postman", "misread", "It gives both, and prefers none."),
     Case("full_context", WORK, "Once a postman, now a baker.", "stale", "It gives the old job as the current one."),
     Case("full_context", WORK, "Both a baker and a postman.", "misread", "It gives both."),
+    Case("full_context", MEETING, "At six.", "stale", "Its speaker takes six back."),
+    Case("plugin", DUCKS, "14", "not_written", "The figures were swapped.", writes={"1": (add("a", SWAPPED),)}),
+    Case("plugin", STAMPS, "stamps", "not_retrieved", "A part was not returned.", writes=IN_TWO, gives=("a",)),
+    Case("plugin", STAMPS, "stamps", "misread", "Two items have it together.", writes=IN_TWO),
 )

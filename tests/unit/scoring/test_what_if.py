@@ -44,6 +44,8 @@ def test_the_verdict_follows_from_what_repairs() -> None:
                 ("not_written", {"unchanged": False, "evidence_added": False, "evidence_only": True}, "compound"),
                 ("misread", {"unchanged": False, "evidence_first": False, "evidence_last": True}, "confirmed"),
                 ("misread", {"unchanged": False, "evidence_last": False, "evidence_only": False}, "reader_limit"),
+                ("misread", {"unchanged": False, "half_budget": True}, "confirmed"),
+                ("cut", {"unchanged": False, "half_budget": True}, "compound"),
                 ("misread", {"unchanged": False, "evidence_only": None}, None),
                 ("misread", {"unchanged": None, "evidence_only": True}, None),
                 ("misread", {"evidence_only": False}, None),
@@ -78,7 +80,16 @@ def test_a_misreading_is_refuted_where_the_evidence_that_the_prompt_lacked_repai
     assert (
         cure(False, asked({"unchanged": False, "distractors_removed": True, "evidence_added": True})) == "confirmed"
     )
-    assert cure(True, asked({"unchanged": False, "evidence_first": True})) == "confirmed"
+    first = asked({"unchanged": False, "evidence_first": True})
+    assert (cure(True, first), cure(False, first)) == ("confirmed", "compound")
+    stale = {"abstain": False, "others_agree": False, "shows_evidence": False}
+    assert cure_of("stale", asked({"unchanged": False, "evidence_added": True}), **stale) == "refuted"
+
+
+def test_that_memory_lost_a_fact_is_not_confirmed_where_a_part_of_the_prompt_is_enough() -> None:
+    again = asked({"unchanged": False, "evidence_added": True, "distractors_removed": True})
+    for label in ("not_written", "not_retrieved", "cut"):
+        assert cure_of(label, again, abstain=False, others_agree=False) == "compound"
 
 
 def test_a_refuted_verdict_is_corrected_and_says_so() -> None:

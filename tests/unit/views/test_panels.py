@@ -46,6 +46,7 @@ def signs_of(before: Any, after: Any) -> list[str]:
 def panel_text(known: Timeline, backend: str, name: str, cursor: int) -> str:
     panel = next(panel for panel in panels_of(known, backend) if panel.name == name)
     view = panel.at(cursor)
+    view = view.unfolded(view.folds)
     return f"{view.title}\n{text_of(view.document)}\n{view.note}"
 
 

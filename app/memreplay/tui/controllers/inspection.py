@@ -45,6 +45,7 @@ from memreplay.views.subjects import (
     StoredSubject,
     TurnSubject,
     ValueSubject,
+    WholeStateSubject,
     WrittenSubject,
     origin_of,
     origin_words,
@@ -87,7 +88,7 @@ class Inspection:
         subject = self._subject_in_focus()
         if not self._source.shows_memory:
             self._host.report(_NOT_RECORDED)
-        elif subject is None:
+        elif subject is None or isinstance(subject, WholeStateSubject):
             self._host.report("Focus a panel (tab or 1 2 3) and select a line that something wrote.")
         else:
             self.follow(subject)
@@ -308,7 +309,7 @@ class Inspection:
     def show_side_by_side(self) -> None:
         """Open the focused state as it was before and after."""
         subject = self._subject_in_focus()
-        if not isinstance(subject, ValueSubject):
+        if not isinstance(subject, ValueSubject | WholeStateSubject):
             focus = "Focus a panel that shows a state first."
             self._host.report(focus if self._source.shows_memory else _NOT_RECORDED)
             return

@@ -30,6 +30,7 @@ from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker
 from memreplay.views.panels.answers import key_of
 from memreplay.views.panels.why import answers_beside
+from memreplay.views.subjects import is_end
 from memreplay.views.text import one_line
 
 
@@ -58,7 +59,9 @@ class Asking:
         if not self._timeline.conversation.can_be_replayed:
             self._host.report("Tests ask their own questions: another would change what they find.")
             return
-        title = f"ask as memory stands at turn {self._host.cursor}"
+        here = self._host.cursor
+        when = "the end" if is_end(self._timeline, here) else f"turn {here}"
+        title = f"ask as memory stands at {when}"
         self._host.open_screen(AskScreen(title, self._timeline.conversation.questions), self._chosen)
 
     def _chosen(self, question: Question | None) -> None:

@@ -139,6 +139,9 @@ class AnswerScreen(PlaceScreen[ScreenResultType]):
         """Hide the keys that switch where there is nothing to switch to."""
         return self._explanation is not None if action in _ABOUT_AN_ANSWER else True
 
+    def action_why(self) -> None:
+        self.dismiss(None)
+
     def action_what_if(self) -> None:
         self._switch_to("what_if")
 

@@ -22,6 +22,7 @@ from memreplay.conversations.catalog import Catalog, ListedConversation
 from memreplay.numbers import counted, whole_share
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
+from memreplay.tui.terminal import TerminalApp
 from memreplay.tui.widgets.lines_view import Bar, LinesView
 from memreplay.views.text import Line, Span, Tone, cells, clip, line, one_line, pad, words_in
 
@@ -142,7 +143,7 @@ class TypingScreen(Dialog[str | None]):
 
 
 class OpeningScreen(Screen[None]):
-    """A screen shown while something opens. Keys that are typed meanwhile reach no other; escape gives up."""
+    """A screen shown while something opens; escape gives up."""
 
     def __init__(self, name: str, give_up: Callable[[], None], doing: str = "opening") -> None:
         super().__init__()
@@ -173,21 +174,27 @@ class OpeningScreen(Screen[None]):
 
 @contextmanager
 def opening(opener: App[Any] | Screen[Any], name: str) -> Iterator[None]:
-    """Show what is being opened, so that keys typed meanwhile act on nothing else.
+    """Show what is being opened. Keys typed meanwhile wait for the screen that opens right after this.
 
     Escape ends the opener's workers of the group ``opening``.
     """
+    app = opener.app
+    assert isinstance(app, TerminalApp)
 
     def give_up() -> None:
-        opener.app.workers.cancel_group(opener, "opening")
+        app.workers.cancel_group(opener, "opening")
 
     screen = OpeningScreen(name, give_up)
-    opener.app.push_screen(screen)
+    app.begin_opening()
+    app.push_screen(screen)
+    opened = False
     try:
         yield
+        opened = True
     finally:
-        if screen in opener.app.screen_stack and opener.app.screen is screen:
-            opener.app.pop_screen()
+        if screen in app.screen_stack and app.screen is screen:
+            app.pop_screen()
+        app.end_opening(opened=opened)
 
 
 class PickScreen(Dialog[int | None]):
@@ -253,7 +260,7 @@ class ConversationScreen(Dialog[int | None]):
         self._list.border_title = Content(one_line(self._title))
         self._list.focus()
         self.watch(self._list, "scroll_y", self._fill_ahead, init=False)
-        self.call_after_refresh(self._look)
+        self._look()  # rows get their width with the first layout
         if self._catalog is not None:
             self.set_interval(_SECONDS_BETWEEN_LOOKS, self._look)
 
@@ -313,7 +320,7 @@ class ConversationScreen(Dialog[int | None]):
 
     def _add(self, start: int, end: int) -> None:
         listed = self._list
-        width = listed.scrollable_content_region.width - 2
+        width = max(0, listed.scrollable_content_region.width - 2)
         listed.add_options(self._row(index, width) for index in self._matching[start:end])
         if listed.highlighted is None and listed.option_count:
             listed.highlighted = 0

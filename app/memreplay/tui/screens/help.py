@@ -16,7 +16,7 @@ from textual.widgets import Input
 from memreplay.debugger.breakpoints import GRAMMAR_HELP
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Timeline
-from memreplay.tui.actions import PLACES, Place, actions_of, bindings_of, shared_letters
+from memreplay.tui.actions import LETTERS, OTHER_MEANINGS, PLACES, Place, actions_of, bindings_of
 from memreplay.tui.screens import Dialog, KeyBar
 from memreplay.tui.terminal import Rebound, keys_of
 from memreplay.tui.widgets.lines_view import LinesView
@@ -138,14 +138,12 @@ def help_lines(place: Place | None, rebound: Rebound) -> Iterator[Line]:
 
 
 def _letters() -> Iterator[Line]:
-    """Yield what each letter does where, if it is not the same everywhere."""
-    yield line(Span("One letter on several screens", "title"))
-    for letter, meanings in shared_letters():
-        spans: list[Span] = []
-        for words, places in meanings.items():
-            where = ", ".join(PLACES[place].lower() for place in places)
-            spans += [Span(" · " if spans else ""), Span(f"{words} "), Span(f"({where})", "dim")]
-        yield line(Span(f"  {pad(shown_key(letter), 9)} ", "key"), *spans, hang=12)
+    """Yield what each letter means, on all screens."""
+    yield line(Span("Every letter, on all screens", "title"))
+    for letter, (meaning, _) in LETTERS.items():
+        others = [(PLACES[at], words) for (key, at), words in OTHER_MEANINGS.items() if key == letter]
+        spans = [part for at, words in others for part in (" · ", Span(f"{at}: ", "dim"), words)]
+        yield line(Span(f"  {pad(shown_key(letter), 9)} ", "key"), meaning, *spans, hang=12)
     yield line("")
 
 

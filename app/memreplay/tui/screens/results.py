@@ -526,10 +526,6 @@ class ResultsScreen(ResultsTab):
 
         self.app.push_screen(PickScreen("sort by", columns), chosen)
 
-    def action_reverse(self) -> None:
-        self._choice.descending = not self._choice.descending
-        self._choose_questions()
-
     def action_breakdown(self) -> None:
         self._choice.breakdown = (self._choice.breakdown + 1) % len(breakdowns(self._matrix))
         self._show_scores()

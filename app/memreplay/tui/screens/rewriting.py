@@ -119,7 +119,18 @@ class RewritingScreen(PlaceScreen[None]):
         self._rows = [replace(row, is_asking=False) for row in self._rows]
         self._paint()
 
-    def action_model(self) -> None:
+    def action_edit(self) -> None:
+        """Choose what else is tried."""
+        tried = [self._try_model, self._try_limit, self._try_instructions]
+
+        def chosen(place: int | None) -> None:
+            if place is not None:
+                tried[place]()
+
+        names = ["another model", "a larger limit of a reply, in tokens", "other instructions, from a file"]
+        self.app.push_screen(PickScreen("what else to try", names), chosen)
+
+    def _try_model(self) -> None:
         """Try another model too."""
 
         def typed(name: str | None) -> None:
@@ -129,7 +140,7 @@ class RewritingScreen(PlaceScreen[None]):
         note = "a model, as --writer-model takes it; empty tries none"
         self.app.push_screen(TypingScreen("another writer", note, value=self._wanted.model or ""), typed)
 
-    def action_limit(self) -> None:
+    def _try_limit(self) -> None:
         """Set the larger limit of a reply."""
 
         def refusal(text: str) -> str | None:
@@ -144,7 +155,7 @@ class RewritingScreen(PlaceScreen[None]):
         note = "tokens that a reply may take; empty: twice as many as recorded"
         self.app.push_screen(TypingScreen("a larger limit", note, value=value, refusal=refusal), typed)
 
-    def action_instructions(self) -> None:
+    def _try_instructions(self) -> None:
         """Try the text of a file in place of the instructions too."""
 
         def typed(path: str | None) -> None:

@@ -66,8 +66,8 @@ _WHAT_IT_IS = (
 
 _AFTER_MARKING = (
     "",
-    "Marked as the first. Mark another one with space; then c compares them.",
-    "Two are marked: c compares them.",
+    "Marked as the first. Mark another one with space; then d compares them.",
+    "Two are marked: d compares them.",
 )
 """Status lines with no, one or two recordings marked."""
 
@@ -306,7 +306,7 @@ class StartScreen(Screen[None]):
             self._marked.append(chosen)
             before = tuple(self._marked)
         else:
-            self.say("Two recordings are marked: c compares them, space on one of them takes its mark away.")
+            self.say("Two recordings are marked: d compares them, space on one of them takes its mark away.")
             return
         for path in before:
             self._draw(path)
@@ -319,7 +319,7 @@ class StartScreen(Screen[None]):
         if len(pair) == 1 and chosen is not None and chosen not in pair:
             pair.append(chosen)
         if len(pair) < 2:
-            self.say("Mark two recordings with space; then c compares them.")
+            self.say("Mark two recordings with space; then d compares them.")
         else:
             self.post_message(ComparisonWanted(*pair))
 

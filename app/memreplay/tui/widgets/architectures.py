@@ -34,6 +34,7 @@ class PanelView(LinesView):
         self._view: View | None = None
         self._titles = "", ""
         self._limit: int | None = None
+        self._opened: set[Hashable] = set()
         self.styles.height = f"{panel.weight}fr"
 
     def move_to(self, cursor: int, base: DiffBase, *, heard: bool) -> None:
@@ -62,7 +63,26 @@ class PanelView(LinesView):
         if self._view is not None:
             self._show_view(self._view)
 
+    @on(LinesView.Followed)
+    def _unfold(self, message: LinesView.Followed) -> None:
+        """Show what stands behind a line, or hide it again."""
+        if self._view is not None and message.subject in self._view.folds:
+            message.stop()
+            self._opened ^= {message.subject}
+            self._show_view(self._view)
+
+    def block_with_text(self, text: str, near: int | None = None) -> int | None:
+        """Return the first line that holds a text; what stands behind a line is opened for it."""
+        block, view = super().block_with_text(text, near), self._view
+        if block is None and near is None and view is not None and (hidden := view.folds.keys() - self._opened):
+            self._show_view(view.unfolded(view.folds))
+            block = super().block_with_text(text)
+            self._opened |= hidden if block is not None else set()
+            self._show_view(view)
+        return block
+
     def _show_view(self, view: View) -> None:
+        view = view.unfolded(self._opened)
         document = view.document
         if isinstance(document, LinesDocument):
             document = LinesDocument(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from memreplay.views.document import Document, LinesDocument
@@ -76,12 +76,30 @@ class View:
     """A panel at a position: title, document, a note for the lower border, and the block to scroll into view.
 
     Title and note are parts joined by dots, the most important first: what a border has no room for is left out.
+    ``folds`` are the lines behind a line, by its subject.
     """
 
     title: str
     document: Document
     note: str = ""
     in_view: int | None = None
+    folds: Mapping[Hashable, Sequence[Line]] = field(default_factory=dict)
+
+    def unfolded(self, wanted: Container[Hashable]) -> View:
+        """Return the view with the lines behind some lines, below them."""
+        if not isinstance(self.document, LinesDocument) or not any(fold in wanted for fold in self.folds):
+            return self
+        lines: list[Line] = []
+        in_view = self.in_view
+        for place, each in enumerate(self.document.lines):
+            if place == self.in_view:
+                in_view = len(lines)
+            if each.about in self.folds and each.about in wanted:
+                opened = tuple(replace(span, text=span.text.replace("▸", "▾")) for span in each.spans)
+                lines += [replace(each, spans=opened), *self.folds[each.about]]
+            else:
+                lines.append(each)
+        return replace(self, document=LinesDocument(lines), in_view=in_view)
 
     def borders(self, width: int, *, lower: bool) -> tuple[str, str]:
         """Return the texts in the upper and the lower border, in at most ``width`` cells each.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from memreplay.conversations.models import Conversation, Question
@@ -15,6 +16,7 @@ from memreplay.debugger.biography import (
     RetrievalOutcome,
     StoredItem,
 )
+from memreplay.views.panels import short_key
 from memreplay.views.panels.answers import SIGNS
 from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubject
 from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs
@@ -63,8 +65,11 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
     yield from paragraphs(turn.text, indent=_INDENT)
     if life.is_recorded:
         yield _step(life.observed_at, "observed", "memory receives its exchange", about=_at(life.observed_at, life))
+    judged_ones = {judged.decision.candidate_id for judged in life.judged}
     for candidate in life.staged:
-        yield _step(candidate.turn, "candidate", one_line(candidate.candidate_id), about=_at(candidate.turn, life))
+        if candidate.candidate_id not in judged_ones:
+            name = f"{one_line(candidate.candidate_id)}, never judged"
+            yield _step(candidate.turn, "candidate", name, about=_at(candidate.turn, life))
     for asked in life.writer:
         model, words = Span(f"{one_line(asked.model)}  ", "key"), Span(asked.reading, "dim")
         yield _step(asked.turn, "writer", model, words, about=_at(asked.turn, life))
@@ -72,8 +77,8 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
             yield line(" " * _INDENT, Span("▸ ", "added"), one_line(fact), hang=_INDENT + 2)
     for judged in life.judged:
         yield from _judged_lines(judged, life)
-    for stored in life.stored:
-        yield from _stored_lines(stored, life)
+    for (turn, form, place), items in groupby(life.stored, lambda item: (item.turn, item.form, item.place)):
+        yield from _stored_lines(turn, form, short_key(place, conversation.id, life.backend), [*items], life)
     if not life.is_recorded:
         yield line(Span(f"{'':>6}", "dim"), Span("– what was stored was not recorded", "dim"))
     elif not life.stored:
@@ -95,18 +100,20 @@ def _judged_lines(judged: JudgedCandidate, life: Biography) -> Iterator[Line]:
     yield line(" " * _INDENT, Span(one_line(decision.justification), "dim"), hang=_INDENT)
 
 
-def _stored_lines(stored: StoredItem, life: Biography) -> Iterator[Line]:
-    form = Span(stored.form, "good")
-    item = "" if stored.item == stored.place else f"  {one_line(stored.item)}"
-    where = Span(f"  {one_line(stored.place)}{item}", "dim")
-    yield _step(stored.turn, "stored", form, where, about=_at(stored.turn, life))
-    if stored.superseded_at is not None:
-        by = f"by {one_line(stored.successor)}" if stored.successor else "by a later value"
-        yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=_at(stored.superseded_at, life))
-    if stored.removed_at is not None:
-        yield _step(
-            stored.removed_at, "removed", Span("no longer stored", "removed"), about=_at(stored.removed_at, life)
-        )
+def _stored_lines(turn: int, form: str, place: str, items: Sequence[StoredItem], life: Biography) -> Iterator[Line]:
+    """Yield what was stored at one turn in one place, then what became of each item."""
+    paths = [item.item.strip("/") for item in items if item.item.startswith("/")]
+    what = ", ".join(map(one_line, paths)) or (f"{len(items)} items" if len(items) > 1 else "")
+    yield _step(turn, "stored", Span(form, "good"), Span(f"  {place}  {what}", "dim"), about=_at(turn, life))
+    for stored in items:
+        which = f"{one_line(stored.item)} " if len(items) > 1 else ""
+        if stored.superseded_at is not None:
+            by = f"{which}by {one_line(stored.successor)}" if stored.successor else f"{which}by a later value"
+            about = _at(stored.superseded_at, life)
+            yield _step(stored.superseded_at, "superseded", Span(by, "changed"), about=about)
+        if stored.removed_at is not None:
+            gone = Span(f"{which}no longer stored", "removed")
+            yield _step(stored.removed_at, "removed", gone, about=_at(stored.removed_at, life))
 
 
 def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:

@@ -611,12 +611,14 @@ def question_details(matrix: Matrix, listed: ListedQuestion, column: int, *, roo
     """Return a whole question: its text, the expected answer, and each system's verdict and reply."""
     question = listed.question
     whose = f"{one_line(listed.conversation)} · " if len(matrix.conversations) > 1 else ""
-    fields = [one_line(field_of(listed, name)) for name in BREAKDOWNS[1:] if field_of(listed, name)]
-    kind = " · ".join([one_line(field_of(listed, "type")), *fields])
+    fields = " · ".join(
+        f"{name} {one_line(field_of(listed, name))}" for name in BREAKDOWNS if field_of(listed, name)
+    )
     lines = [
         line(
-            Span(f"{matrix.numbers[listed]}. {whose}{kind}  ", "dim"),
+            Span(f"{matrix.numbers[listed]}. {whose}", "dim"),
             Span(one_line(question.text), "strong"),
+            Span(f"  {fields}", "dim"),
             most=3 if roomy else 2,
         ),
         line(Span("expected ", "dim"), Span(one_line(question.expected), "value"), hang=9, most=2 if roomy else 1),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -30,7 +30,7 @@ from memreplay.timeline.fold import MISSING, MissingValue, Path
 from memreplay.timeline.timeline import Ledger, Timeline
 from memreplay.views.document import LazyDocument
 from memreplay.views.panels import DiffBase, View, lines_view, placeholder, short_key, waiting
-from memreplay.views.subjects import DecisionSubject, StoredSubject, ValueSubject
+from memreplay.views.subjects import DecisionSubject, StoredSubject, ValueSubject, WholeStateSubject
 from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs, visible
 
 _ROWS_AROUND = 2
@@ -251,36 +251,46 @@ _LOG_PIECES = 6
 
 
 def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor: int, base: DiffBase) -> View:
-    """Return the JSON states under a key prefix, diffed against the base; the first change is scrolled into
-    view.
+    """Return the states under a key prefix, diffed against the base; the first change is scrolled into view.
+
+    What is known comes first; the rest of a state is bookkeeping, behind a line. A state that never has facts is
+    shown as JSON.
     """
     keys = [key for key in timeline.state_keys(backend) if key.startswith(prefix)]
     lines: list[Line] = []
     in_view: int | None = None
     shown: list[str] = []
-    changed: str | None = None
+    folds: dict[Hashable, Sequence[Line]] = {}
+    known = {key: _facts(timeline, backend, key, cursor, base) for key in keys}
+    is_known = any(facts for facts, _ in known.values())
+    keeps_facts = is_known or any(_facts(timeline, backend, key, timeline.last_turn, base)[0] for key in keys)
     for key in keys:
         state = _state(timeline, backend, key, cursor, base)
         if not state.lines:
             continue
         shown.append(key)
-        if len(keys) > 1:
+        if len(shown) > 1:  # the first one is named in the title
             lines.append(line(Span(short_key(key, timeline.conversation.id, backend), "title")))
-        facts, changed_fact = _facts(timeline, backend, key, cursor, base)
-        if facts:
-            # What is known comes first; the rest of the state is bookkeeping.
-            if in_view is None and changed_fact is not None:
-                in_view, changed = len(lines) + changed_fact, key
-            lines += [*facts, line(Span("── the whole state as JSON", "dim"))]
-        elif in_view is None and state.first_change is not None:
-            in_view, changed = len(lines) + state.first_change, key
-        lines += _with_subjects(state, backend, key)
+        facts, first = known[key]
+        whole = _with_subjects(state, backend, key)
+        if not keeps_facts:
+            first = state.first_change
+        elif not base.folds:  # there what changed is asked for, all of it
+            about = WholeStateSubject(backend, key)
+            folds[about] = whole
+            whole = [line(Span("▸ the whole state as JSON", "dim"), about=about)]
+        if in_view is None and first is not None:
+            in_view = len(lines) + first
+        lines += [*facts, *whole]
+    if keeps_facts and shown and not is_known:
+        lines = [*placeholder("nothing is known yet"), *lines]
     others = f" (+{len(shown) - 1})" if len(shown) > 1 else ""
-    key = short_key((changed or shown[0]) if shown else "", timeline.conversation.id, backend)
+    key = short_key(shown[0] if shown else "", timeline.conversation.id, backend)
     # The state's own name says what the beginning of its key does.
     words = key.removeprefix(prefix).removeprefix(prefix.rstrip(":")).lstrip(":")
     title = " · ".join(part for part in (name, words) if part) + others
-    return lines_view(title, lines or placeholder(waiting(cursor, "not written yet")), in_view=in_view)
+    shown_lines = lines or placeholder(waiting(cursor, "not written yet"))
+    return replace(lines_view(title, shown_lines, in_view=in_view), folds=folds)
 
 
 def _state(timeline: Timeline, backend: str, key: str, cursor: int, base: DiffBase) -> StateLines:

@@ -54,12 +54,15 @@ def _verdict_lines(
     question: Question, answer: Answer, label: Label | None, rows: Sequence[Row], agreement: Agreement
 ) -> Iterator[Line]:
     asked = [found for row in rows if row.reask is not None and (found := row.reask.counterfactual) is not None]
+    retrieval = None if answer.scored is None else answer.scored.retrieval
     cure = cure_of(
         label,
         asked,
         abstain=question.abstain,
         others_agree=agreement(asked),
-        shows_evidence=shows_evidence(question.evidence, answer.asked.hits),
+        shows_evidence=shows_evidence(
+            question.evidence, answer.asked.hits, None if retrieval is None else retrieval.evidence_in_prompt
+        ),
     )
     if cure is None:
         yield line(

@@ -164,7 +164,9 @@ def _trail_line(conversation: Conversation, trail: Trail) -> Line:
 def _reply_lines(question: Question, answer: Answer, label: Verdict | None) -> Iterator[Line]:
     """Yield the reply, unless it is the answer that stands in the head, what it cost, and how it was graded."""
     kind = one_line(type_words(question.type, question.other_type))
-    yield line(Span("the reply as received", "title"), Span(f"  {kind}" if kind else "", "dim"))
+    yield line(
+        Span("the reply as received", "title"), Span(f"  to a question of type {kind}" if kind else "", "dim")
+    )
     yield from _choices_lines(question, answer)
     if answer.received is None:
         yield line(Span("no reply yet", "dim"))
