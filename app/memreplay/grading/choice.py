@@ -10,7 +10,7 @@ from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 from memreplay.grading.read import json_values, shortened, without_reasoning
-from memreplay.grading.veto import CORRECTS_ITSELF, asserted
+from memreplay.grading.veto import CONCLUDES, CORRECTS_ITSELF, asserted
 from memreplay.text import normalised
 
 
@@ -315,10 +315,6 @@ _NO_CHOICE = re.compile(
     r"\b(?:or|if|maybe|perhaps|might|could|would|ni|si|quiz[aá]s?|both|neither|none|ambas|ambos|ning[uú]n\w*)\b|\?",
     re.IGNORECASE,
 )
-_I_WOULD_SAY = re.compile(r"\bI(?:['’]d| would) (?:say|pick|choose|go (?:with|for)|guess)\b", re.IGNORECASE)
-_CONCLUDES = re.compile(
-    r"\b(?:so|therefore|thus|hence|must be|has to be|that leaves|leaves|as[ií] que|por tanto)\b", re.IGNORECASE
-)
 _NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)
 _LONGEST_SAID = 60
 """Words. A longer reply discusses options more than it chooses one."""
@@ -330,9 +326,7 @@ def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
 
     An option that is a part of another ("green" of "dark green") does not count beside it.
     """
-    said = _I_WOULD_SAY.sub(" ", text).strip()
-    last = re.split(r"(?<=[.!?])\s+|\n", said)[-1]
-    said = last if _CONCLUDES.search(last) else said
+    said = re.split(r"(?<=[.!?])\s+|\n", text.strip())[-1] if CONCLUDES.search(folded(text)) else text
     if len(text.split()) > _LONGEST_SAID or _NO_CHOICE.search(said):
         return []
     plain = f" {normalised(said)} "

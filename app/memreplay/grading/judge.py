@@ -51,7 +51,7 @@ _TELL = (
     r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:ed|ing)?|sp[eo]ken?|known|clear"
     r"|(?:br(?:ing|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
     r"|(?:mention|discuss|record|reveal|cover|stat|shar|disclos|indicat|not|nam|rais|provid|includ|contain|show"
-    r"|answer|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
+    r"|answer|determin|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
 )
 _SOME = r"(?:\w+ ){0,3}?"
 _OPEN = (
@@ -80,7 +80,6 @@ _DENIES = re.compile(
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
             rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified)|(?:not|non) ?{_TELL}){_OPEN}",
-            r"\b(?:not|cannot|cant) be (?:answered|determined|known)\b",
             # nothing found: "no information", "there is nothing in our chats", "no price is given"
             r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
             rf"(?:no|{_NOT} (?:have |an?y? |enough )+|insufficient) (?:\w+ )?{_MATTER}",
@@ -93,7 +92,7 @@ _DENIES = re.compile(
             rf"\b(?:you|youve|youd|we|weve|user)(?: have| had| did)? ?{_NOT} {_SOME}{_TELL}"
             r"(?!.* to (?!me\b|us\b)\w+\Z)",
             # a telling: "it was not mentioned", "his age never came up"
-            rf"{_NOT} (?:(?:been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
+            rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
             rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
             # Spanish
             r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"

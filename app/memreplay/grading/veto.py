@@ -278,7 +278,7 @@ def _is_outdated(place: Place) -> bool:
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
 
 
-_CONCLUDES: Final = re.compile(
+CONCLUDES: Final = re.compile(
     r"(?:\b(?:so|thus|therefore|hence|(?:that|which) (?:leaves|makes|gives)|por (?:lo )?tanto|asi que)\b|=)"
     r"(?![^.\n]*\b(?:each|per|apiece|cada)\b)[^.\n]*"
 )
@@ -292,7 +292,7 @@ def _is_overruled(place: Place) -> bool:
     return any(
         (token.text in DAY_NAMES and one.text in DAY_NAMES)
         or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
-        for found in _CONCLUDES.finditer(place.plain, place.end)
+        for found in CONCLUDES.finditer(place.plain, place.end)
         for token in place.given
         if found.start() <= token.start < found.end() and not same_token(one, token)
     )
