@@ -29,7 +29,6 @@ from memreplay.grading.veto import (
     Rejection,
     asserted,
     expected_polarity,
-    is_form_of,
     polarity_of,
 )
 from memreplay.grading.vocabulary import FORMS_A_QUESTION
@@ -309,7 +308,7 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
 
 
 def _is_among(token: Token, known: Iterable[Token]) -> bool:
-    return any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
+    return any(same_token(one, token) for one in known)
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)

@@ -441,15 +441,6 @@ def asked_by(question: str) -> Asked:
     )
 
 
-def _stems(word: str) -> frozenset[tuple[int, str]]:
-    return frozenset(enumerate(stems_of(word)))
-
-
-def is_form_of(verb: Token, token: Token) -> bool:
-    """Return whether a word is a form of a verb, also an irregular one."""
-    return token.kind == "word" and not _stems(verb.text).isdisjoint(_stems(token.text))
-
-
 _CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras aunque".split(" "))
 _ANY_JOINT: Final = _CONTRAST | frozenset(", and then y luego ( )".split(" "))
 _NO_SUBJECT: Final = frozenset(
@@ -492,7 +483,7 @@ def _clauses_and_topics(
     clauses = list(_clauses_of(given, joints))
     found: list[frozenset[Token]] = []
     for clause in clauses:
-        here = frozenset(one for one in asked.words if any(_is_same(one, token) for token in clause))
+        here = frozenset(one for one in asked.words if any(same_token(one, token) for token in clause))
         texts = [token.text for token in clause]
         first = next((text for text in texts if text not in _NO_SUBJECT), "")
         if asked.verb is not None and not {"do", "does", "did"}.isdisjoint(texts):
@@ -502,10 +493,6 @@ def _clauses_and_topics(
             here |= {one for one in found[-1] if here.isdisjoint(found[-1]) or one.text not in asked.names}
         found.append(here)
     return clauses, found
-
-
-def _is_same(one: Token, token: Token) -> bool:
-    return same_token(one, token) or (one.kind == "word" and is_form_of(one, token))
 
 
 def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
@@ -624,7 +611,7 @@ def _is_said_of_another(place: Place) -> bool:
     verb = next((token for token in rest if token.text not in _AUXILIARY), who)
     is_name = who.text in map(folded, NAME.findall(place.reply)) and not (who in place.matched or is_stop_word(who))
     is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
-    return is_name and not is_short_for and any(_is_same(one, verb) for one in asked.words)
+    return is_name and not is_short_for and any(same_token(one, verb) for one in asked.words)
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
@@ -632,8 +619,8 @@ _BE: Final = frozenset("is are was were been being be got get gets am".split())
 
 @lru_cache(maxsize=16384)
 def _are_converse(verb: str, word: str) -> bool:
-    ours, its = _stems(verb), _stems(word)
-    return any(ours & _stems(one) and its & _stems(other) for one, other in CONVERSES)
+    ours, its = stems_of(verb)[0], stems_of(word)[0]
+    return any(ours == stems_of(one)[0] and its == stems_of(other)[0] for one, other in CONVERSES)
 
 
 def _is_other_way_round(place: Place) -> bool:
@@ -642,7 +629,7 @@ def _is_other_way_round(place: Place) -> bool:
     if asked.verb is None or not asked.asks_who or not asked.known:
         return False
     for at, token in enumerate(given):
-        sign = 1 if is_form_of(asked.verb, token) else -1 if _are_converse(asked.verb.text, token.text) else 0
+        sign = 1 if same_token(asked.verb, token) else -1 if _are_converse(asked.verb.text, token.text) else 0
         between = given[min(at, match.last) : max(at, match.first)]
         if not sign or any(one.text in ".;!?\n" for one in between):
             continue
