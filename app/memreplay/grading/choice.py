@@ -91,18 +91,14 @@ _DENIED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
-_PICTURES = re.compile("[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
+_PICTURES = re.compile(
+    "[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]|</?(?:final_?)?(?:answer|choice|option|index|respuesta)\\s*>",
+    re.I,
+)
 _COUNTED_FROM_1 = re.compile(
     r"\b(?:count|start|number)(?:ing|ed) (?:from|at|with) (?:1|one)\b|\b(?:1|one)-based", re.I
 )
-_ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
-_RULED_OUT = re.compile(
-    r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+"
-    r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, (?:so|then)\b|[.;\n]|\Z)"
-    r"|, not (?:(?!but\b)[^.;\n])*",
-    re.IGNORECASE,
-)
 _EXPLAINED = re.compile(
     r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
     re.IGNORECASE | re.DOTALL,
@@ -111,16 +107,10 @@ _EXPLAINED = re.compile(
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """Return the option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _ANSWER_TAG.sub(
-        "\n", _DECORATED.sub(_shorter_run, _PICTURES.sub("", shortened(without_reasoning(reply))))
-    )
+    text = _DECORATED.sub(_shorter_run, _PICTURES.sub(" ", shortened(without_reasoning(reply))))
     if _COUNTED_FROM_1.search(text):
         return ParsedChoice(index=None, reason="the reply counts from 1")
     text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
-    without = _RULED_OUT.sub(" ", text)
-    text = (
-        without if re.search(r"[0-9]", without) or any(_plain(one) in _plain(without) for one in choices) else text
-    )
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
@@ -326,7 +316,8 @@ def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
 
     An option that is a part of another ("green" of "dark green") does not count beside it.
     """
-    said = re.split(r"(?<=[.!?])\s+|\n", text.strip())[-1] if CONCLUDES.search(folded(text)) else text
+    last = folded(re.split(r"(?<=[.!?])\s+|\n", text.strip())[-1])
+    said = concluded[0] if (concluded := CONCLUDES.search(last)) else text
     if len(text.split()) > _LONGEST_SAID or _NO_CHOICE.search(said):
         return []
     plain = f" {normalised(said)} "
