@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from memreplay.grading.match import Match, binds_otherwise, enumeration, matches, spelled_out
-from memreplay.grading.read import AT, Token, content_of, folded, is_stop_word, same_token, stems_of, tokens_of
+from memreplay.grading.read import AT, Token, content_of, folded, same_token, stems_of, tokens_of
 from memreplay.grading.vocabulary import (
     CONVERSES,
     DAY_NAMES,
@@ -23,6 +23,7 @@ from memreplay.grading.vocabulary import (
     IRREGULAR_FORMS,
     STOP_WORDS,
     SUBUNITS,
+    UNITS,
 )
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
@@ -54,6 +55,10 @@ class Place:
     @cached_property
     def end(self) -> int:
         return self.given[self.match.last].end
+
+    @cached_property
+    def with_one_before(self) -> Sequence[Token]:
+        return self.given[max(0, self.match.first - 1) : self.match.last + 1]
 
     @cached_property
     def matched(self) -> Sequence[Token]:
@@ -607,11 +612,15 @@ def _is_said_of_another(place: Place) -> bool:
     if not asked.names.isdisjoint(told) or next(doers, None) is None:
         return False
     begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
-    who, *rest = (token for token in place.given if begin <= token.start and token.kind != "mark")
+    who, *rest = (token for token in place.given if begin <= token.start)
     verb = next((token for token in rest if token.text not in _AUXILIARY), who)
-    is_name = who.text in map(folded, NAME.findall(place.reply)) and not (who in place.matched or is_stop_word(who))
+    is_name = who.text in map(folded, NAME.findall(place.reply)) and who not in place.matched
+    is_other = (
+        who.text in STOP_WORDS | _NO_SUBJECT | UNITS.keys() or re.search(r"(?:ing|ly)\Z", who.text) is not None
+    )
     is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
-    return is_name and not is_short_for and any(same_token(one, verb) for one in asked.words)
+    does_it = verb.text not in UNITS and any(same_token(one, verb) for one in asked.words)
+    return is_name and does_it and not (is_other or is_short_for)
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
@@ -719,7 +728,7 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
-    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(place.answer, place.matched)),
+    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(place.answer, place.with_one_before)),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
