@@ -360,15 +360,7 @@ def _is_listed(place: Place) -> bool:
         return False
     if re.fullmatch(r"(?:\w+-)?", plain[mine[0].start : first.start]) is None:
         return False
-    # "Lyon, Rhône, France" names one place.
-    names = set(map(folded, NAME.findall(place.reply)))
-    is_place_name = (
-        mine is filled[0]
-        and len(filled) == 3
-        and re.search(r"\S\n|\b(?:and|y|or|o)\b", plain) is None
-        and all(part[0].text in names for part in filled[1:])
-    )
-    return not is_place_name and all(segment[0].kind == mine[0].kind for segment in filled)
+    return all(segment[0].kind == mine[0].kind for segment in filled)
 
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
