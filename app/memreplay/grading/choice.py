@@ -197,7 +197,7 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
         return []
     start = decisive[0][0]
     names = [name for _, _, each in decisive for name in each]
-    names += [("label", _number(one)) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
+    names += [("label", int(one[:9])) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
     for line in text[start:].splitlines()[1:]:
         bare = line.strip(_DECORATION + ".,;:!-•")
         names += [("label", int(bare))] if re.fullmatch(r"[0-9]", bare) else _alone(bare, choices)
@@ -213,13 +213,13 @@ def _alone(text: str, choices: Sequence[str]) -> list[_Name]:
 def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
     """Yield everything in a text that names an option; an undecided reply yields several."""
     for several in _SEVERAL.finditer(text):
-        yield from (("label", _number(digits)) for digits in several.groups())
+        yield from (("label", int(digits[:9])) for digits in several.groups())
     for pattern in (_LABEL, _LEADING, _BOXED):
         for match in pattern.finditer(text):
             yield from _label(text, match.start(), match.end(), match.group(1), choices)
     for match in _IN_BRACKETS_AT_END.finditer(text):
         if before := _options_with_text(match.group(1), choices):
-            yield "label", _number(match.group(2))
+            yield "label", int(match.group(2)[:9])
             yield from (("text", index) for index in before)
     for line in text.splitlines():
         yield from _alone(line.strip(_DECORATION + "-•"), choices)
@@ -235,7 +235,7 @@ def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str])
         or _DENIED_AFTER.match(rest)
     ):
         return
-    index = _number(digits)
+    index = int(digits[:9])
     yield "label", index
     named = _options_with_text(rest.lstrip(" .,;:)-–—" + _DECORATION), choices)
     if index not in named:
@@ -249,10 +249,6 @@ def _options_with_text(text: str, choices: Sequence[str]) -> list[int]:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split()).strip(_DECORATION + ".,;:!")
-
-
-def _number(digits: str) -> int:
-    return int(digits[:9])
 
 
 def score_choice(question: Question, text: str) -> Score:

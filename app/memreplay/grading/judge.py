@@ -58,10 +58,7 @@ _OPEN = (
     r"| (?:wh\w+|how|if|any\w*|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
-_MATTER = (
-    r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|memory|note"
-    r"|idea)\b"
-)
+_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea)\b"
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
@@ -313,8 +310,6 @@ def _is_among(token: Token, known: Iterable[Token]) -> bool:
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
-
-
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
@@ -334,9 +329,8 @@ def _without_what_is_asked(question: Question) -> str | None:
     parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
-    return (
-        rest if kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text) else None
-    )
+    is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
+    return rest if is_less else None
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:

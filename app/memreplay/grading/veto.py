@@ -57,10 +57,6 @@ class Place:
         return self.given[self.match.last].end
 
     @cached_property
-    def with_one_before(self) -> Sequence[Token]:
-        return self.given[max(0, self.match.first - 1) : self.match.last + 1]
-
-    @cached_property
     def matched(self) -> Sequence[Token]:
         return self.given[self.match.first : self.match.last + 1]
 
@@ -162,13 +158,6 @@ _DENIES_NOTHING: Final = re.compile(
 """Negations that affirm what stands behind them: "without a hiccup in", "not until"."""
 
 
-def _clause_before(place: Place) -> list[str]:
-    first = start = place.match.first
-    while start > 0 and place.given[start - 1].text not in _CLAUSE_ENDS:
-        start -= 1
-    return [token.text for token in place.given[start:first]]
-
-
 def _is_negated(place: Place) -> bool:
     """Return a negation governs the answer: "not X", "did not move to X"."""
     if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
@@ -176,7 +165,8 @@ def _is_negated(place: Place) -> bool:
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
         # "Friday, not Tuesday" has both words of "Tuesday and Friday".
         return True
-    words = _clause_before(place)
+    before = [token.text for token in place.given[: place.match.first]]
+    words = before[max((at for at, word in enumerate(before, start=1) if word in _CLAUSE_ENDS), default=0) :]
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
     if re.search(_ASKS_WHAT_FAILED, place.asked) and failing.isdisjoint(words):
         return False
@@ -289,6 +279,10 @@ CONCLUDES: Final = re.compile(
 )
 
 
+def _is_bound_otherwise(place: Place) -> bool:
+    return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
+
+
 def _is_overruled(place: Place) -> bool:
     """Return the reply concludes with another value of the same kind; what it says on the way there is not its
     answer.
@@ -334,12 +328,17 @@ _ONE_OF: Final = re.compile(
 )
 
 
+_BOTH: Final = re.compile(r"\b(?:both|either|ambos|ambas)\b")
+_AND_ANOTHER: Final = re.compile(rf",? (?:and|y) [^.;\n]{{0,40}}{_BOTH.pattern}")
+
+
 def _is_listed(place: Place) -> bool:
     """Return the reply is a bare list of things, or offers several, and the answer is one of them."""
     plain, first, given = place.plain, place.matched[0], place.given
     if CORRECTS_ITSELF.search(plain):
         return False
-    if _ONE_OF.search(plain, 0, first.start):
+    is_of_two = place.among == 1 and _AND_ANOTHER.match(plain, place.end) and not _BOTH.search(place.asked)
+    if is_of_two or _ONE_OF.search(plain, 0, first.start):
         return True
     offers = _OFFERS.search(plain, 0, first.start)
     segments: list[list[Token]] = [[]]
@@ -592,24 +591,17 @@ def _is_said_of_a_relative(place: Place) -> bool:
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
 
-_ACTS: Final = r"(?:did|does|do|has|have|had|is|was|are|were|will|would|can|could|should|might)"
-
-
 def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
-    asked, told = asked_by(place.question), re.findall(r"\w+", place.plain)
-    doers = (
-        name for name in asked.names if re.search(rf"\b{_ACTS} {name}\b(?!['’])|\b{name} {_ACTS}\b", place.asked)
-    )
-    if not asked.names.isdisjoint(told) or next(doers, None) is None:
+    asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
+    is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
+    if not is_acting or not asked.names.isdisjoint(re.findall(r"\w+", place.plain)):
         return False
     begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
     who, *rest = (token for token in place.given if begin <= token.start)
     verb = next((token for token in rest if token.text not in _AUXILIARY), who)
     is_name = who.text in map(folded, NAME.findall(place.reply)) and who not in place.matched
-    is_other = (
-        who.text in STOP_WORDS | _NO_SUBJECT | UNITS.keys() or re.search(r"(?:ing|ly)\Z", who.text) is not None
-    )
+    is_other = who.text in STOP_WORDS | _NO_SUBJECT or who.text.endswith(("ing", "ly"))
     is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
     does_it = verb.text not in UNITS and any(same_token(one, verb) for one in asked.words)
     return is_name and does_it and not (is_other or is_short_for)
@@ -720,7 +712,7 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
-    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(place.answer, place.with_one_before)),
+    Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
@@ -756,13 +748,6 @@ VETOES: Final[Sequence[Veto]] = (
         "hedged",
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
         after=rf"(?!{_SAYS_IT_OTHERWISE})",
-    ),
-    Veto(
-        "X and Y, both",
-        "candidates",
-        after=r",? (?:and|y) [^.;\n]{0,40}\b(?:both|either|ambos|ambas)\b",
-        unless=r"\b(?:both|ambos|ambas)\b",
-        when=lambda place: place.among == 1,
     ),
     Veto("one of a list", "candidates", when=_is_listed),
 )
