@@ -13,21 +13,18 @@ A recall reply is decided in this order, and the first that holds gives ``decide
    veto is enough, unless another is hedged.
 
 6. *Overlap* (:mod:`.judge`), of a reply in words that no rule decides: it is right (``overlap``) if it asserts all
-   figures, dates and names of the answer and most of its other words. Such grades, right or wrong, are uncertain,
-   and no others; but a reply with another figure, date or name in the place of one is certain to be wrong.
+   figures, dates and names of the answer, and most of its other words or items. Such grades, right or wrong, are
+   uncertain, but a reply with another figure, date or name in the place of one is certain to be wrong. So is the
+   grade of a reply that denies something where the answer was never said, and is no abstention that a rule knows.
 
 What matches is ``exact`` (the expected words occur), ``equivalent`` or ``entities``, unless the reply also asserts
 a value that the question calls superseded. :mod:`.choice` reads a label first, then the text of an option, then
 what a sentence asserts by the same steps.
 
-The rules are frozen. On replies that they were not fitted to, further rules gained next to nothing, and a judge
-(``--judge``) reads what form does not show. A change of a rule must show all of this:
-
-* it decides at least two replies that were written before it, by somebody who did not write it;
-* the agreement with each table of ``tests/unit/grading`` stays at or above the figure that its test names, and no
-  row is changed to get there;
-* it works in English and in Spanish, or says why one has no such form;
-* it replaces at least as many lines as it adds.
+The rules are frozen: further ones gained next to nothing on replies that they were not fitted to, and a judge
+(``--judge``) reads what form does not show. A change of a rule must decide at least two replies that somebody else
+wrote before it, keep the agreement with each table of ``tests/unit/grading``, work in English and in Spanish, and
+replace at least as many lines as it adds.
 """
 
 from __future__ import annotations
@@ -68,7 +65,7 @@ class Score(Frozen):
 
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
-    ``uncertain`` is set where no rule decided, but how much of the expected answer the reply asserts.
+    ``uncertain`` is set where no rule decided, but how much of the expected answer the reply asserts, or denies.
     ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading. ``problem`` is set
     where a rule, or the reading of the judge's verdict, failed (:mod:`.failures`): it can be graded again.
     """

@@ -10,7 +10,7 @@ from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 from memreplay.grading.read import json_values, shortened, without_reasoning
-from memreplay.grading.veto import CORRECTS_ITSELF, asserted
+from memreplay.grading.veto import CONCLUDES, CORRECTS_ITSELF, asserted
 from memreplay.text import normalised
 
 
@@ -91,18 +91,14 @@ _DENIED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
-_PICTURES = re.compile("[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]")
+_PICTURES = re.compile(
+    "[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]|</?(?:final_?)?(?:answer|choice|option|index|respuesta)\\s*>",
+    re.I,
+)
 _COUNTED_FROM_1 = re.compile(
     r"\b(?:count|start|number)(?:ing|ed) (?:from|at|with) (?:1|one)\b|\b(?:1|one)-based", re.I
 )
-_ANSWER_TAG = re.compile(r"</?(?:final_?)?(?:answer|choice|option|index|respuesta)\s*>", re.IGNORECASE)
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
-_RULED_OUT = re.compile(
-    r"\b(?:rul(?:e|ed|ing) out|eliminat\w+|exclud\w+|descart\w+"
-    r"|(?:can(?:no|['’])t|could(?:n['’]t| not)) (?:possibly )?be)\b[^.;\n]*?(?=, (?:so|then)\b|[.;\n]|\Z)"
-    r"|, not (?:(?!but\b)[^.;\n])*",
-    re.IGNORECASE,
-)
 _EXPLAINED = re.compile(
     r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
     re.IGNORECASE | re.DOTALL,
@@ -111,16 +107,10 @@ _EXPLAINED = re.compile(
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """Return the option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _ANSWER_TAG.sub(
-        "\n", _DECORATED.sub(_shorter_run, _PICTURES.sub("", shortened(without_reasoning(reply))))
-    )
+    text = _DECORATED.sub(_shorter_run, _PICTURES.sub(" ", shortened(without_reasoning(reply))))
     if _COUNTED_FROM_1.search(text):
         return ParsedChoice(index=None, reason="the reply counts from 1")
     text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
-    without = _RULED_OUT.sub(" ", text)
-    text = (
-        without if re.search(r"[0-9]", without) or any(_plain(one) in _plain(without) for one in choices) else text
-    )
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
@@ -207,7 +197,7 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
         return []
     start = decisive[0][0]
     names = [name for _, _, each in decisive for name in each]
-    names += [("label", _number(one)) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
+    names += [("label", int(one[:9])) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
     for line in text[start:].splitlines()[1:]:
         bare = line.strip(_DECORATION + ".,;:!-•")
         names += [("label", int(bare))] if re.fullmatch(r"[0-9]", bare) else _alone(bare, choices)
@@ -223,13 +213,13 @@ def _alone(text: str, choices: Sequence[str]) -> list[_Name]:
 def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
     """Yield everything in a text that names an option; an undecided reply yields several."""
     for several in _SEVERAL.finditer(text):
-        yield from (("label", _number(digits)) for digits in several.groups())
+        yield from (("label", int(digits[:9])) for digits in several.groups())
     for pattern in (_LABEL, _LEADING, _BOXED):
         for match in pattern.finditer(text):
             yield from _label(text, match.start(), match.end(), match.group(1), choices)
     for match in _IN_BRACKETS_AT_END.finditer(text):
         if before := _options_with_text(match.group(1), choices):
-            yield "label", _number(match.group(2))
+            yield "label", int(match.group(2)[:9])
             yield from (("text", index) for index in before)
     for line in text.splitlines():
         yield from _alone(line.strip(_DECORATION + "-•"), choices)
@@ -245,7 +235,7 @@ def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str])
         or _DENIED_AFTER.match(rest)
     ):
         return
-    index = _number(digits)
+    index = int(digits[:9])
     yield "label", index
     named = _options_with_text(rest.lstrip(" .,;:)-–—" + _DECORATION), choices)
     if index not in named:
@@ -259,10 +249,6 @@ def _options_with_text(text: str, choices: Sequence[str]) -> list[int]:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split()).strip(_DECORATION + ".,;:!")
-
-
-def _number(digits: str) -> int:
-    return int(digits[:9])
 
 
 def score_choice(question: Question, text: str) -> Score:
@@ -315,10 +301,6 @@ _NO_CHOICE = re.compile(
     r"\b(?:or|if|maybe|perhaps|might|could|would|ni|si|quiz[aá]s?|both|neither|none|ambas|ambos|ning[uú]n\w*)\b|\?",
     re.IGNORECASE,
 )
-_I_WOULD_SAY = re.compile(r"\bI(?:['’]d| would) (?:say|pick|choose|go (?:with|for)|guess)\b", re.IGNORECASE)
-_CONCLUDES = re.compile(
-    r"\b(?:so|therefore|thus|hence|must be|has to be|that leaves|leaves|as[ií] que|por tanto)\b", re.IGNORECASE
-)
 _NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)
 _LONGEST_SAID = 60
 """Words. A longer reply discusses options more than it chooses one."""
@@ -330,9 +312,8 @@ def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
 
     An option that is a part of another ("green" of "dark green") does not count beside it.
     """
-    said = _I_WOULD_SAY.sub(" ", text).strip()
-    last = re.split(r"(?<=[.!?])\s+|\n", said)[-1]
-    said = last if _CONCLUDES.search(last) else said
+    last = folded(re.split(r"(?<=[.!?])\s+|\n", text.strip())[-1])
+    said = concluded[0] if (concluded := CONCLUDES.search(last)) else text
     if len(text.split()) > _LONGEST_SAID or _NO_CHOICE.search(said):
         return []
     plain = f" {normalised(said)} "

@@ -29,7 +29,6 @@ from memreplay.grading.veto import (
     Rejection,
     asserted,
     expected_polarity,
-    is_form_of,
     polarity_of,
 )
 from memreplay.grading.vocabulary import FORMS_A_QUESTION
@@ -51,7 +50,7 @@ _TELL = (
     r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:ed|ing)?|sp[eo]ken?|known|clear"
     r"|(?:br(?:ing|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
     r"|(?:mention|discuss|record|reveal|cover|stat|shar|disclos|indicat|not|nam|rais|provid|includ|contain|show"
-    r"|answer|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
+    r"|answer|determin|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
 )
 _SOME = r"(?:\w+ ){0,3}?"
 _OPEN = (
@@ -59,10 +58,7 @@ _OPEN = (
     r"| (?:wh\w+|how|if|any\w*|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
-_MATTER = (
-    r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|memory|note"
-    r"|idea)\b"
-)
+_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea)\b"
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
@@ -80,7 +76,6 @@ _DENIES = re.compile(
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
             rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified)|(?:not|non) ?{_TELL}){_OPEN}",
-            r"\b(?:not|cannot|cant) be (?:answered|determined|known)\b",
             # nothing found: "no information", "there is nothing in our chats", "no price is given"
             r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
             rf"(?:no|{_NOT} (?:have |an?y? |enough )+|insufficient) (?:\w+ )?{_MATTER}",
@@ -93,7 +88,7 @@ _DENIES = re.compile(
             rf"\b(?:you|youve|youd|we|weve|user)(?: have| had| did)? ?{_NOT} {_SOME}{_TELL}"
             r"(?!.* to (?!me\b|us\b)\w+\Z)",
             # a telling: "it was not mentioned", "his age never came up"
-            rf"{_NOT} (?:(?:been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
+            rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
             rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
             # Spanish
             r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
@@ -310,13 +305,11 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
 
 
 def _is_among(token: Token, known: Iterable[Token]) -> bool:
-    return any(same_token(one, token) or (one.kind == "word" and is_form_of(one, token)) for one in known)
+    return any(same_token(one, token) for one in known)
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
-
-
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
@@ -336,9 +329,8 @@ def _without_what_is_asked(question: Question) -> str | None:
     parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
-    return (
-        rest if kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text) else None
-    )
+    is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
+    return rest if is_less else None
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:

@@ -225,7 +225,7 @@ def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] 
         )
         if same_token(one, other)
         else same_token(own, its)
-        and not is_stop_word(one)
+        and not (is_stop_word(one) or is_stop_word(other))
         and not any(same_token(one, token) for token in given)
         and not any(same_token(token, other) for token in wanted)
         for one, own in ours

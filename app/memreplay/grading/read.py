@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import isclose
 from typing import Final, Literal, NamedTuple, cast
@@ -68,7 +68,11 @@ def shortened(reply: str) -> str:
     return f"{reply[:half]}\n{reply[-half:]}"
 
 
-_JSON_KEYS = frozenset("answer answer_index answerindex index choice choice_index option respuesta opcion".split())
+_JSON_ANSWER = re.compile(
+    r'"(?:(?:answer|choice)?[_ ]?index|answer|choice|option|respuesta|opcion)"'
+    r'\s*:\s*(?:\[(?=[^,\]]*\])\s*)?("(?:[^"\\]|\\.)*"|[\d.]+)',
+    re.IGNORECASE,
+)
 
 
 def json_values(text: str) -> list[str] | None:
@@ -77,26 +81,10 @@ def json_values(text: str) -> list[str] | None:
     if not re.fullmatch(r"\{.*\}", body, re.DOTALL):
         return None
     try:
-        return list(_answers_in(json.loads(body)))
+        json.loads(body, strict=False)
+        return [str(json.loads(value, strict=False)) for value in _JSON_ANSWER.findall(body)]
     except (ValueError, RecursionError):
         return None
-
-
-def _answers_in(parsed: object, depth: int = 0) -> Iterator[str]:
-    """Yield the values of the answer keys, also within another answer key: ``{"choice": {"index": 3}}``."""
-    match parsed:
-        case dict() if depth <= _DEEPEST:
-            for key, value in parsed.items():
-                if key.casefold().replace(" ", "_") in _JSON_KEYS:
-                    yield from _answers_in(value, depth + 1)
-        case list() if depth <= _DEEPEST:
-            for value in parsed:
-                yield from _answers_in(value, depth + 1)
-        case str() | int() | float() if not isinstance(parsed, bool):
-            yield str(parsed)
-
-
-_DEEPEST = 3
 
 
 _Kind = Literal["word", "number", "date", "time", "mark", "unit"]

@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 from memreplay.grading.match import Match, binds_otherwise, enumeration, matches, spelled_out
-from memreplay.grading.read import AT, Token, content_of, folded, is_stop_word, same_token, stems_of, tokens_of
+from memreplay.grading.read import AT, Token, content_of, folded, same_token, stems_of, tokens_of
 from memreplay.grading.vocabulary import (
     CONVERSES,
     DAY_NAMES,
@@ -23,6 +23,7 @@ from memreplay.grading.vocabulary import (
     IRREGULAR_FORMS,
     STOP_WORDS,
     SUBUNITS,
+    UNITS,
 )
 
 Rejection = Literal["denied", "hedged", "superseded", "candidates"]
@@ -157,13 +158,6 @@ _DENIES_NOTHING: Final = re.compile(
 """Negations that affirm what stands behind them: "without a hiccup in", "not until"."""
 
 
-def _clause_before(place: Place) -> list[str]:
-    first = start = place.match.first
-    while start > 0 and place.given[start - 1].text not in _CLAUSE_ENDS:
-        start -= 1
-    return [token.text for token in place.given[start:first]]
-
-
 def _is_negated(place: Place) -> bool:
     """Return a negation governs the answer: "not X", "did not move to X"."""
     if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
@@ -171,7 +165,8 @@ def _is_negated(place: Place) -> bool:
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
         # "Friday, not Tuesday" has both words of "Tuesday and Friday".
         return True
-    words = _clause_before(place)
+    before = [token.text for token in place.given[: place.match.first]]
+    words = before[max((at for at, word in enumerate(before, start=1) if word in _CLAUSE_ENDS), default=0) :]
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
     if re.search(_ASKS_WHAT_FAILED, place.asked) and failing.isdisjoint(words):
         return False
@@ -278,10 +273,14 @@ def _is_outdated(place: Place) -> bool:
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
 
 
-_CONCLUDES: Final = re.compile(
+CONCLUDES: Final = re.compile(
     r"(?:\b(?:so|thus|therefore|hence|(?:that|which) (?:leaves|makes|gives)|por (?:lo )?tanto|asi que)\b|=)"
     r"(?![^.\n]*\b(?:each|per|apiece|cada)\b)[^.\n]*"
 )
+
+
+def _is_bound_otherwise(place: Place) -> bool:
+    return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
 
 def _is_overruled(place: Place) -> bool:
@@ -292,7 +291,7 @@ def _is_overruled(place: Place) -> bool:
     return any(
         (token.text in DAY_NAMES and one.text in DAY_NAMES)
         or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
-        for found in _CONCLUDES.finditer(place.plain, place.end)
+        for found in CONCLUDES.finditer(place.plain, place.end)
         for token in place.given
         if found.start() <= token.start < found.end() and not same_token(one, token)
     )
@@ -329,12 +328,17 @@ _ONE_OF: Final = re.compile(
 )
 
 
+_BOTH: Final = re.compile(r"\b(?:both|either|ambos|ambas)\b")
+_AND_ANOTHER: Final = re.compile(rf",? (?:and|y) [^.;\n]{{0,40}}{_BOTH.pattern}")
+
+
 def _is_listed(place: Place) -> bool:
     """Return the reply is a bare list of things, or offers several, and the answer is one of them."""
     plain, first, given = place.plain, place.matched[0], place.given
     if CORRECTS_ITSELF.search(plain):
         return False
-    if _ONE_OF.search(plain, 0, first.start):
+    is_of_two = place.among == 1 and _AND_ANOTHER.match(plain, place.end) and not _BOTH.search(place.asked)
+    if is_of_two or _ONE_OF.search(plain, 0, first.start):
         return True
     offers = _OFFERS.search(plain, 0, first.start)
     segments: list[list[Token]] = [[]]
@@ -355,15 +359,7 @@ def _is_listed(place: Place) -> bool:
         return False
     if re.fullmatch(r"(?:\w+-)?", plain[mine[0].start : first.start]) is None:
         return False
-    # "Lyon, Rhône, France" names one place.
-    names = set(map(folded, NAME.findall(place.reply)))
-    is_place_name = (
-        mine is filled[0]
-        and len(filled) == 3
-        and re.search(r"\S\n|\b(?:and|y|or|o)\b", plain) is None
-        and all(part[0].text in names for part in filled[1:])
-    )
-    return not is_place_name and all(segment[0].kind == mine[0].kind for segment in filled)
+    return all(segment[0].kind == mine[0].kind for segment in filled)
 
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
@@ -441,15 +437,6 @@ def asked_by(question: str) -> Asked:
     )
 
 
-def _stems(word: str) -> frozenset[tuple[int, str]]:
-    return frozenset(enumerate(stems_of(word)))
-
-
-def is_form_of(verb: Token, token: Token) -> bool:
-    """Return whether a word is a form of a verb, also an irregular one."""
-    return token.kind == "word" and not _stems(verb.text).isdisjoint(_stems(token.text))
-
-
 _CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras aunque".split(" "))
 _ANY_JOINT: Final = _CONTRAST | frozenset(", and then y luego ( )".split(" "))
 _NO_SUBJECT: Final = frozenset(
@@ -492,7 +479,7 @@ def _clauses_and_topics(
     clauses = list(_clauses_of(given, joints))
     found: list[frozenset[Token]] = []
     for clause in clauses:
-        here = frozenset(one for one in asked.words if any(_is_same(one, token) for token in clause))
+        here = frozenset(one for one in asked.words if any(same_token(one, token) for token in clause))
         texts = [token.text for token in clause]
         first = next((text for text in texts if text not in _NO_SUBJECT), "")
         if asked.verb is not None and not {"do", "does", "did"}.isdisjoint(texts):
@@ -502,10 +489,6 @@ def _clauses_and_topics(
             here |= {one for one in found[-1] if here.isdisjoint(found[-1]) or one.text not in asked.names}
         found.append(here)
     return clauses, found
-
-
-def _is_same(one: Token, token: Token) -> bool:
-    return same_token(one, token) or (one.kind == "word" and is_form_of(one, token))
 
 
 def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
@@ -608,23 +591,20 @@ def _is_said_of_a_relative(place: Place) -> bool:
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
 
-_ACTS: Final = r"(?:did|does|do|has|have|had|is|was|are|were|will|would|can|could|should|might)"
-
-
 def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
-    asked, told = asked_by(place.question), re.findall(r"\w+", place.plain)
-    doers = (
-        name for name in asked.names if re.search(rf"\b{_ACTS} {name}\b(?!['’])|\b{name} {_ACTS}\b", place.asked)
-    )
-    if not asked.names.isdisjoint(told) or next(doers, None) is None:
+    asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
+    is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
+    if not is_acting or not asked.names.isdisjoint(re.findall(r"\w+", place.plain)):
         return False
     begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
-    who, *rest = (token for token in place.given if begin <= token.start and token.kind != "mark")
+    who, *rest = (token for token in place.given if begin <= token.start)
     verb = next((token for token in rest if token.text not in _AUXILIARY), who)
-    is_name = who.text in map(folded, NAME.findall(place.reply)) and not (who in place.matched or is_stop_word(who))
+    is_name = who.text in map(folded, NAME.findall(place.reply)) and who not in place.matched
+    is_other = who.text in STOP_WORDS | _NO_SUBJECT or who.text.endswith(("ing", "ly"))
     is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
-    return is_name and not is_short_for and any(_is_same(one, verb) for one in asked.words)
+    does_it = verb.text not in UNITS and any(same_token(one, verb) for one in asked.words)
+    return is_name and does_it and not (is_other or is_short_for)
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
@@ -632,8 +612,8 @@ _BE: Final = frozenset("is are was were been being be got get gets am".split())
 
 @lru_cache(maxsize=16384)
 def _are_converse(verb: str, word: str) -> bool:
-    ours, its = _stems(verb), _stems(word)
-    return any(ours & _stems(one) and its & _stems(other) for one, other in CONVERSES)
+    ours, its = stems_of(verb)[0], stems_of(word)[0]
+    return any(ours == stems_of(one)[0] and its == stems_of(other)[0] for one, other in CONVERSES)
 
 
 def _is_other_way_round(place: Place) -> bool:
@@ -642,7 +622,7 @@ def _is_other_way_round(place: Place) -> bool:
     if asked.verb is None or not asked.asks_who or not asked.known:
         return False
     for at, token in enumerate(given):
-        sign = 1 if is_form_of(asked.verb, token) else -1 if _are_converse(asked.verb.text, token.text) else 0
+        sign = 1 if same_token(asked.verb, token) else -1 if _are_converse(asked.verb.text, token.text) else 0
         between = given[min(at, match.last) : max(at, match.first)]
         if not sign or any(one.text in ".;!?\n" for one in between):
             continue
@@ -732,7 +712,7 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
-    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(place.answer, place.matched)),
+    Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
@@ -768,13 +748,6 @@ VETOES: Final[Sequence[Veto]] = (
         "hedged",
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
         after=rf"(?!{_SAYS_IT_OTHERWISE})",
-    ),
-    Veto(
-        "X and Y, both",
-        "candidates",
-        after=r",? (?:and|y) [^.;\n]{0,40}\b(?:both|either|ambos|ambas)\b",
-        unless=r"\b(?:both|ambos|ambas)\b",
-        when=lambda place: place.among == 1,
     ),
     Veto("one of a list", "candidates", when=_is_listed),
 )

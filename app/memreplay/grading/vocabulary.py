@@ -173,8 +173,8 @@ SAME_WORDS: Final[dict[str, str]] = {
 STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"
     " their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y e que"
-    " es son fue"
-    " era su sus mi tu lo le se as around about approximately roughly very just named called one ones".split()
+    " es son fue era su sus mi tu lo le se as around about approximately roughly very just named called one"
+    " ones".split()
 )
 
 FORMS_A_QUESTION: Final = frozenset(
