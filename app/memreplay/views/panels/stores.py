@@ -350,6 +350,11 @@ def _sign_of(before: Any, after: Any) -> Sign:
     return "+" if isinstance(before, MissingValue) else " " if before == after else "~"
 
 
+def fact_words(slot: str, held: Any) -> str:
+    """Return a slot in words; ``slot`` is the part up to the sign."""
+    return "".join(span.text for span in _fact(slot, held))
+
+
 def _fact(slot: str, held: Any) -> Iterator[Span]:
     """Yield a slot as ``user.name = Arnau Ferrusola · turn 3``; ``slot`` is the part up to the sign."""
     several = held.get("values") if isinstance(held, Mapping) else None
