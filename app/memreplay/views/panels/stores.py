@@ -262,8 +262,9 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
     shown: list[str] = []
     folds: dict[Hashable, Sequence[Line]] = {}
     known = {key: _facts(timeline, backend, key, cursor, base) for key in keys}
-    is_known = any(facts for facts, _ in known.values())
-    keeps_facts = is_known or any(_facts(timeline, backend, key, timeline.last_turn, base)[0] for key in keys)
+    is_known, last = any(facts for facts, _ in known.values()), timeline.last_turn
+    names_slots = any(store.slots for store in timeline.description(backend).stores)
+    keeps_facts = is_known or names_slots or any(_facts(timeline, backend, key, last, base)[0] for key in keys)
     for key in keys:
         state = _state(timeline, backend, key, cursor, base)
         if not state.lines:
