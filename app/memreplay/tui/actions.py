@@ -151,6 +151,28 @@ def _tabs() -> tuple[Row, ...]:
     )
 
 
+def _changes() -> tuple[Row, ...]:
+    """Return the keys of a list of changes, each of which can be asked."""
+    return (
+        ("next", "down j", "", "Select the next change."),
+        ("previous", "up k", "", "Select the previous change."),
+        ("ask", "enter", "ask", "Ask under the selected change."),
+        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
+        ("stop", "x", "", "Stop asking."),
+    )
+
+
+def _about_the_answer(but: Place) -> tuple[Row, ...]:
+    """Return the keys that switch to the other screens about an answer."""
+    rows: tuple[Row, ...] = (
+        ("why", "V", "why", "Explain this answer."),
+        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
+        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
+    )
+    return tuple(row for row in rows if row[0] != but)
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     *_at(
         "replay",
@@ -256,9 +278,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("previous_architecture", "left h", "", "Explain the previous architecture's answer."),
         ("next_wrong", "n", "next wrong", "Explain the next wrong answer of the list you came from."),
         ("previous_wrong", "N", "", "Explain the previous wrong answer of that list."),
-        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
-        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
-        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        *_about_the_answer("why"),
         (
             "writer",
             "W",
@@ -285,26 +305,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     *_at(
         "what_if",
-        ("next", "down j", "", "Select the next change."),
-        ("previous", "up k", "", "Select the previous change."),
-        ("ask", "enter", "ask", "Ask under the selected change."),
-        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
-        ("stop", "x", "", "Stop asking."),
-        ("why", "V", "why", "Return to the explanation of this answer."),
-        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
-        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
+        *_changes(),
+        *_about_the_answer("what_if"),
         ("app.focus_next", "tab", "", "Switch between the two prompts."),
         ("leave", "escape backspace", "back", "Go back."),
         *_common(),
     ),
     *_at(
         "writer",
-        ("next", "down j", "", "Select the next change."),
-        ("previous", "up k", "", "Select the previous change."),
-        ("ask", "enter", "ask", "Ask under the selected change."),
-        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
+        *_changes(),
         ("edit", "E", "try another", "Try another model, limit of tokens, or text of instructions too."),
-        ("stop", "x", "", "Stop asking."),
         ("app.focus_next", "tab", "", "Focus the recorded call, to scroll it."),
         ("leave", "escape backspace", "back", "Go back."),
         *_common(),
@@ -314,9 +324,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("write", "w", "the write", "Open the replay at the turn of the selected step."),
         ("next_architecture", "right l", "next", "Show the fact in the next architecture."),
         ("previous_architecture", "left h", "previous", "Show it in the previous architecture."),
-        ("why", "V", "why", "Return to the explanation of this answer."),
-        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
-        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
+        *_about_the_answer("biography"),
         ("leave", "escape backspace", "back", "Go back."),
         ("export", "e", "", "Export the screen as an SVG file."),
         ("help", "?", "help", "Show all keys."),
@@ -369,9 +377,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("more_tokens", ">", "tokens", "Cut them at a budget of 256 tokens more."),
         ("fewer_tokens", "<", "less", "Cut them at a budget of 256 tokens less."),
         ("as_recorded", "0", "", "Return to the cut as it was recorded."),
-        ("why", "V", "why", "Explain the answer of this memory."),
-        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
-        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        *_about_the_answer("duel"),
         ("keep", "t", "test", "Say the answer of a question typed in: it is graded, and kept as a test."),
         ("leave", "escape a backspace", "back", "Go back."),
         *_common(),
