@@ -79,11 +79,6 @@ class Action:
         return re.split(r"[.;:]", self.description)[0]
 
     @property
-    def in_short(self) -> str:
-        """Return the action in a word or two."""
-        return self.call.removeprefix("app.").replace("_", " ")
-
-    @property
     def is_count(self) -> bool:
         """Return whether the key is only the start of a count."""
         return self.description == _COUNT
@@ -243,12 +238,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("next_answer", "right l", "", "Select the answer of the next architecture."),
         ("previous_answer", "left h", "", "Select the answer of the previous architecture."),
         ("why", "enter", "why", "Explain the selected answer; escape returns here."),
-        (
-            "write",
-            "w",
-            "",
-            "Go to the write of the selected answer's evidence, or to where it should have happened.",
-        ),
+        ("write", "w", "", "Go to the write of the evidence, or to where it should have happened."),
         ("next_wrong", "n", "wrong", "Select the next wrong answer under this filter."),
         ("previous_wrong", "N", "", "Select the previous wrong answer under this filter."),
         ("filter", "o", "only", "Show only questions with one failure, or those memories disagree on."),
@@ -279,24 +269,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("next_wrong", "n", "next wrong", "Explain the next wrong answer of the list you came from."),
         ("previous_wrong", "N", "", "Explain the previous wrong answer of that list."),
         *_about_the_answer("why"),
-        (
-            "writer",
-            "W",
-            "",
-            "Ask the writing model again about a fact that it never wrote.",
-        ),
-        (
-            "shrink",
-            "S",
-            "",
-            "Find the smallest conversation that fails at the same stage, and save it for an issue.",
-        ),
-        (
-            "keep",
-            "t",
-            "",
-            "Save a question that you marked with its conversation, as a dataset and a pytest test.",
-        ),
+        ("writer", "W", "", "Ask the writing model again about a fact that it never wrote."),
+        ("shrink", "S", "", "Find the smallest conversation that fails at the same stage, and save it."),
+        ("keep", "t", "", "Keep a question that you marked as a dataset and a pytest test."),
         ("label_right", "y", "label", "Label this answer as right by hand; again removes the label."),
         ("label_wrong", "Y", "", "Label this answer as wrong by hand; again removes the label."),
         ("app.focus_next", "tab", "prompt", "Switch between explanation and prompt."),
@@ -429,12 +404,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at("pick", ("leave", "escape", "back", "Cancel.")),
     *_at(
         "conversations",
-        (
-            "filter",
-            "/",
-            "filter",
-            "Keep the conversations with these words in title, first words, date or id.",
-        ),
+        ("filter", "/", "filter", "Keep those with these words in title, first words, date or id."),
         ("to_list", "down", "", "From the filter, go to the list."),
         ("leave", "escape", "back", "Leave the filter and show all again; from the list, cancel."),
     ),
