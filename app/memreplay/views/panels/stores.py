@@ -351,6 +351,13 @@ def _sign_of(before: Any, after: Any) -> Sign:
     return "+" if isinstance(before, MissingValue) else " " if before == after else "~"
 
 
+def facts_in_words(timeline: Timeline, backend: str, key: str, turn: int) -> str:
+    """Return what a state knows at a turn; empty if nothing."""
+    name, state = timeline.description(backend).store_of(key).slots, timeline.state_at(backend, key, turn)
+    held = _slots(state, name) if name is not None else _notes(state)
+    return "; ".join(fact_words(slot, value) for slot, value in held.values())
+
+
 def fact_words(slot: str, held: Any) -> str:
     """Return a slot in words; ``slot`` is the part up to the sign."""
     return "".join(span.text for span in _fact(slot, held))
