@@ -128,6 +128,9 @@ async def test_help_begins_with_the_keys_of_the_screen_and_is_searched(recorded:
         await pilot.press("slash", *"reverses")
         shown = pilot.app.screen.query_one("#help", LinesView).text
         assert "reverses the order." in shown and "Step one turn" not in shown
+        await pilot.press("escape", "slash", *"letter")
+        shown = pilot.app.screen.query_one("#help", LinesView).text
+        assert shown.count("Every letter") == 1 and all(meaning in shown for meaning, _ in LETTERS.values())
         await pilot.press("escape")
         assert "Step one turn" in pilot.app.screen.query_one("#help", LinesView).text
         await pilot.press("escape")

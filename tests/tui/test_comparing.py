@@ -18,7 +18,7 @@ from memreplay.tui.screens.why import TwoWhysScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from tests.tui.builder import record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-from tests.tui.looking import header_of, panel_text, questions_title, text_of, typed
+from tests.tui.looking import header_of, panel_text, text_of, typed
 
 
 async def test_comparing_cycles_through_turn_before_bookmark_architectures_and_off(recorded: Launch) -> None:
@@ -149,6 +149,6 @@ async def test_recordings_without_a_question_in_common_say_so(recorded: Launch, 
     other = record(tmp_path / "other.sqlite3", "elsewhere")
     async with open_app(replace(recorded, against=other)) as pilot:
         await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
-        assert "nothing in common" in questions_title(pilot)
+        assert "nothing in common" in text_of(pilot, "#questions")
         await pilot.press("j", "enter", "G", "escape")
         assert not isinstance(pilot.app.screen, RegressionScreen)

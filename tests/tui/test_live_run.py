@@ -122,7 +122,11 @@ async def test_to_the_end_plays_all_asks_all_and_opens_the_results(
         shared = next(
             view for view in replay_of(pilot).architectures.panes[0].panels if view.panel.name == "shared state"
         )
-        assert '"status": "resolved"' in shared.text
+        shared.focus()
+        shared.select(len(shared.document) - 1)
+        assert '"status"' not in shared.text
+        await pilot.press("enter")
+        assert '"status": "resolved"' in shared.text, "enter opens the whole state"
     assert assembly.status == "finished"
     assert status_in(assembly) == "finished"
 

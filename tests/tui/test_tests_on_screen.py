@@ -17,9 +17,9 @@ from memreplay.goodai.sources import split_specs
 from memreplay.runtime.run import start
 from memreplay.settings import read_settings
 from memreplay.tui.launch import Launch
-from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen
+from memreplay.tui.screens.dialogs import ConversationScreen, PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen
-from memreplay.tui.screens.tests import TestsScreen, TestWhyScreen
+from memreplay.tui.screens.tests import TestsScreen
 from memreplay.tui.sources import recorded, recorded_conversations
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.panels.tests import TestsDocument, scores_view
@@ -147,8 +147,8 @@ async def test_results_of_tests_list_every_test_and_lead_to_where_it_was_scored(
         totals = pilot.app.screen.query_one("#scores", LinesView).text.splitlines()
         assert totals[0].split() == ["2/2", "all", "datasets"] and totals[1].split() == ["2/2", "Colours"]
         await pilot.press("enter")
-        assert isinstance(pilot.app.screen, TestWhyScreen)
-        why = pilot.app.screen.query_one("#test", LinesView)
+        assert isinstance(pilot.app.screen, TextScreen)
+        why = pilot.app.screen.query_one("#text", LinesView)
         await until(pilot, lambda: "how it was graded" in why.text)
         assert "Colours - 0" in why.text and "✓ 1 of 1" in why.text
         await pilot.press("escape")

@@ -63,7 +63,7 @@ Standing = Literal["sound", "doubtful", "lost"]
 
 _ADDED: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
 _READING: Final[frozenset[Intervention]] = frozenset(
-    {"evidence_first", "evidence_last", "half_budget", "distractors_removed", "evidence_only"}
+    {"evidence_first", "evidence_last", "distractors_removed", "evidence_only"}
 )
 
 

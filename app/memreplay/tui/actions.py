@@ -79,11 +79,6 @@ class Action:
         return re.split(r"[.;:]", self.description)[0]
 
     @property
-    def in_short(self) -> str:
-        """Return the action in a word or two."""
-        return self.call.removeprefix("app.").replace("_", " ")
-
-    @property
     def is_count(self) -> bool:
         """Return whether the key is only the start of a count."""
         return self.description == _COUNT
@@ -149,6 +144,28 @@ def _tabs() -> tuple[Row, ...]:
         ("run", "R", "", "Show the results of the whole run, in all conversations."),
         ("against", "d", "", "Compare with a branch of this run, or with another recording."),
     )
+
+
+def _changes() -> tuple[Row, ...]:
+    """Return the keys of a list of changes, each of which can be asked."""
+    return (
+        ("next", "down j", "", "Select the next change."),
+        ("previous", "up k", "", "Select the previous change."),
+        ("ask", "enter", "ask", "Ask under the selected change."),
+        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
+        ("stop", "x", "", "Stop asking."),
+    )
+
+
+def _about_the_answer(but: Place) -> tuple[Row, ...]:
+    """Return the keys that switch to the other screens about an answer."""
+    rows: tuple[Row, ...] = (
+        ("why", "V", "why", "Explain this answer."),
+        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
+        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
+    )
+    return tuple(row for row in rows if row[0] != but)
 
 
 ACTIONS: Final[tuple[Action, ...]] = (
@@ -221,12 +238,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("next_answer", "right l", "", "Select the answer of the next architecture."),
         ("previous_answer", "left h", "", "Select the answer of the previous architecture."),
         ("why", "enter", "why", "Explain the selected answer; escape returns here."),
-        (
-            "write",
-            "w",
-            "",
-            "Go to the write of the selected answer's evidence, or to where it should have happened.",
-        ),
+        ("write", "w", "", "Go to the write of the evidence, or to where it should have happened."),
         ("next_wrong", "n", "wrong", "Select the next wrong answer under this filter."),
         ("previous_wrong", "N", "", "Select the previous wrong answer under this filter."),
         ("filter", "o", "only", "Show only questions with one failure, or those memories disagree on."),
@@ -256,27 +268,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("previous_architecture", "left h", "", "Explain the previous architecture's answer."),
         ("next_wrong", "n", "next wrong", "Explain the next wrong answer of the list you came from."),
         ("previous_wrong", "N", "", "Explain the previous wrong answer of that list."),
-        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
-        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
-        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
-        (
-            "writer",
-            "W",
-            "",
-            "Ask the writing model again about a fact that it never wrote.",
-        ),
-        (
-            "shrink",
-            "S",
-            "",
-            "Find the smallest conversation that fails at the same stage, and save it for an issue.",
-        ),
-        (
-            "keep",
-            "t",
-            "",
-            "Save a question that you marked with its conversation, as a dataset and a pytest test.",
-        ),
+        *_about_the_answer("why"),
+        ("writer", "W", "", "Ask the writing model again about a fact that it never wrote."),
+        ("shrink", "S", "", "Find the smallest conversation that fails at the same stage, and save it."),
+        ("keep", "t", "", "Keep a question that you marked as a dataset and a pytest test."),
         ("label_right", "y", "label", "Label this answer as right by hand; again removes the label."),
         ("label_wrong", "Y", "", "Label this answer as wrong by hand; again removes the label."),
         ("app.focus_next", "tab", "prompt", "Switch between explanation and prompt."),
@@ -285,26 +280,16 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     *_at(
         "what_if",
-        ("next", "down j", "", "Select the next change."),
-        ("previous", "up k", "", "Select the previous change."),
-        ("ask", "enter", "ask", "Ask under the selected change."),
-        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
-        ("stop", "x", "", "Stop asking."),
-        ("why", "V", "why", "Return to the explanation of this answer."),
-        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
-        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
+        *_changes(),
+        *_about_the_answer("what_if"),
         ("app.focus_next", "tab", "", "Switch between the two prompts."),
         ("leave", "escape backspace", "back", "Go back."),
         *_common(),
     ),
     *_at(
         "writer",
-        ("next", "down j", "", "Select the next change."),
-        ("previous", "up k", "", "Select the previous change."),
-        ("ask", "enter", "ask", "Ask under the selected change."),
-        ("ask_all", "A", "ask all", "Ask under every change that has no reply yet."),
+        *_changes(),
         ("edit", "E", "try another", "Try another model, limit of tokens, or text of instructions too."),
-        ("stop", "x", "", "Stop asking."),
         ("app.focus_next", "tab", "", "Focus the recorded call, to scroll it."),
         ("leave", "escape backspace", "back", "Go back."),
         *_common(),
@@ -314,9 +299,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("write", "w", "the write", "Open the replay at the turn of the selected step."),
         ("next_architecture", "right l", "next", "Show the fact in the next architecture."),
         ("previous_architecture", "left h", "previous", "Show it in the previous architecture."),
-        ("why", "V", "why", "Return to the explanation of this answer."),
-        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
-        ("duel", "a", "duel", "Compare what every memory replied and ranked for this question."),
+        *_about_the_answer("biography"),
         ("leave", "escape backspace", "back", "Go back."),
         ("export", "e", "", "Export the screen as an SVG file."),
         ("help", "?", "help", "Show all keys."),
@@ -364,14 +347,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "duel",
         ("next_architecture", "right l tab", "next", "Go to the next memory."),
         ("previous_architecture", "left h shift+tab", "", "Go to the previous memory."),
-        ("more_hits", "+", "a hit more", "Cut the recorded candidates one hit later; asks no model."),
-        ("fewer_hits", "-", "one less", "Cut the recorded candidates one hit earlier."),
-        ("more_tokens", ">", "256 more", "Cut them at a budget of 256 tokens more."),
+        ("more_hits", "+", "hit", "Cut the recorded candidates one hit later; asks no model."),
+        ("fewer_hits", "-", "less", "Cut the recorded candidates one hit earlier."),
+        ("more_tokens", ">", "tokens", "Cut them at a budget of 256 tokens more."),
         ("fewer_tokens", "<", "less", "Cut them at a budget of 256 tokens less."),
         ("as_recorded", "0", "", "Return to the cut as it was recorded."),
-        ("why", "V", "why", "Explain the answer of this memory."),
-        ("what_if", "i", "what if", "Ask a wrong answer again under one change at a time."),
-        ("biography", "f", "fact", "Show the biography of the fact in this memory."),
+        *_about_the_answer("duel"),
         ("keep", "t", "test", "Say the answer of a question typed in: it is graded, and kept as a test."),
         ("leave", "escape a backspace", "back", "Go back."),
         *_common(),
@@ -383,7 +364,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("more_hits", "+", "a hit more", "Cut the recorded rankings one hit later; asks no model."),
         ("fewer_hits", "-", "one less", "Cut them one hit earlier."),
         ("as_recorded", "0", "", "Return to the hits and the budget of the run."),
-        ("settings", "tab", "settings", "Compare settings of hits and tokens, by the rankings; or draw the curve."),
+        (
+            "settings",
+            "tab",
+            "curve or settings",
+            "Compare settings by the recorded rankings, or draw the curve.",
+        ),
         ("leave", "escape u backspace", "back", "Go back."),
         *_common(),
     ),
@@ -418,12 +404,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at("pick", ("leave", "escape", "back", "Cancel.")),
     *_at(
         "conversations",
-        (
-            "filter",
-            "/",
-            "filter",
-            "Keep the conversations with these words in title, first words, date or id.",
-        ),
+        ("filter", "/", "filter", "Keep those with these words in title, first words, date or id."),
         ("to_list", "down", "", "From the filter, go to the list."),
         ("leave", "escape", "back", "Leave the filter and show all again; from the list, cancel."),
     ),

@@ -40,6 +40,8 @@ from memreplay.views.text import one_line
 if TYPE_CHECKING:
     from memreplay.conversations.models import Conversation
     from memreplay.runtime.shrinking import Case, Tried
+    from memreplay.settings import Settings
+    from memreplay.timeline.timeline import Timeline
     from memreplay.trust import Consent
     from memreplay.tui.live import LiveRun
     from memreplay.tui.screens.replay import ReplayScreen
@@ -240,38 +242,27 @@ class MemreplayApp(TerminalApp):
     async def _what_if_wanted(self, message: WhatIfWanted) -> None:
         await loaded("memreplay.runtime.reasking", "memreplay.tui.screens.what_if")
         from memreplay.runtime.reasking import OneAnswer
-        from memreplay.runtime.recorded import settings_of_run
         from memreplay.tui.screens.what_if import WhatIfScreen
 
         timeline, answer = message.timeline, message.answer
-        open_ones = (replay.source for replay in self._open_replays() if replay.timeline is timeline)
-        source = message.source or next(open_ones, None)
+        source = message.source or self._source_of(timeline)
         if source is None:
             return
         path = None if source.handle is not None else source.path
-
-        given = self._launch.settings
         with self._notifying_errors():
-            settings = await self._agreed(
-                source, lambda consent: settings_of_run(source.settings, given, source.path or Path(), consent)
-            )
-
-            def opened() -> OneAnswer:
-                return OneAnswer(settings, source.run_id or "live", path, timeline, answer)
-
-            self.push_screen(WhatIfScreen(timeline, message.question, answer, opened))
+            settings = await self._settings_of(source)
+            made = partial(OneAnswer, settings, source.run_id or "live", path, timeline, answer)
+            self.push_screen(WhatIfScreen(timeline, message.question, answer, made))
 
     @on(WriterWanted)
     @work(group="opening", exclusive=True)
     async def _writer_wanted(self, message: WriterWanted) -> None:
         await loaded("memreplay.runtime.rewriting", "memreplay.tui.screens.rewriting")
-        from memreplay.runtime.recorded import settings_of_run
         from memreplay.runtime.rewriting import WriterAgain, facts_lost_by
         from memreplay.tui.screens.rewriting import RewritingScreen
 
-        timeline, answer, given = message.timeline, message.answer, self._launch.settings
-        open_ones = (replay.source for replay in self._open_replays() if replay.timeline is timeline)
-        source = message.source or next(open_ones, None)
+        timeline, answer = message.timeline, message.answer
+        source = message.source or self._source_of(timeline)
         if source is None:
             return
         with self._notifying_errors():
@@ -279,10 +270,7 @@ class MemreplayApp(TerminalApp):
             if not facts:
                 self.notify("No fact of this answer was lost by a writer whose calls are recorded.", markup=False)
                 return
-            settings = await self._agreed(
-                source, lambda consent: settings_of_run(source.settings, given, source.path or Path(), consent)
-            )
-            writer = WriterAgain(settings, source.run_id or "live")
+            writer = WriterAgain(await self._settings_of(source), source.run_id or "live")
             self.push_screen(RewritingScreen(timeline, message.question, answer, facts, writer))
 
     @on(ShrinkWanted)
@@ -295,8 +283,7 @@ class MemreplayApp(TerminalApp):
         from memreplay.views.shrunk_case import shrunk_case, text_in
 
         asked, given = message.answer.asked, self._launch.settings
-        open_ones = (replay.source for replay in self._open_replays())
-        source = message.source or next(open_ones, None)
+        source = message.source or next((replay.source for replay in self._open_replays()), None)
         if source is None or source.path is None:
             self.notify("Shrinking needs a recording: leave the live run, and open its file.", markup=False)
             return
@@ -353,7 +340,6 @@ class MemreplayApp(TerminalApp):
     async def _fork_wanted(self, message: ForkWanted) -> None:
         """Play a branch, then show it beside its trunk."""
         await loaded("memreplay.runtime.branching", *_SCREENS)
-        from memreplay.runtime.recorded import settings_of_run
         from memreplay.trust import allow
         from memreplay.tui.controllers.forking import play_branch
 
@@ -365,9 +351,7 @@ class MemreplayApp(TerminalApp):
                     host.announce(words)
 
         with self._notifying_errors():
-            await self._agreed(
-                source, lambda consent: settings_of_run(source.settings, given, source.path or Path(), consent)
-            )
+            await self._settings_of(source)
             try:
                 run_id = await play_branch(message, given, allow, progress)
             finally:
@@ -649,26 +633,35 @@ class MemreplayApp(TerminalApp):
         recorded one, with the model of today.
         """
         from memreplay.paths import new_recording_path
-        from memreplay.runtime.recorded import refuse_memories, settings_of_run
+        from memreplay.runtime.recorded import refuse_memories
         from memreplay.runtime.run import Run
 
         if source.handle is not None and self._run is not None and not self._run.over:
             return source.handle
         if self._by_hand is None or self._by_hand[0] is not source:
             launch, backends, path = self._launch, source.backends, source.path or Path()
-            given = launch.settings
             handle: RunHandle
             if source.shows_memory:
-                settings = await self._agreed(
-                    source, lambda consent: settings_of_run(source.settings, given, path, consent)
-                )
-                asked = replace(settings, backend=tuple(backends), model=(launch.model,))
-                handle = Run(asked, new_recording_path())
+                settings = await self._settings_of(source)
+                handle = Run(replace(settings, backend=backends, model=(launch.model,)), new_recording_path())
             else:
-                await self._agreed(source, lambda consent: refuse_memories(backends, given, path, consent))
+                await self._agreed(
+                    source, lambda consent: refuse_memories(backends, launch.settings, path, consent)
+                )
                 handle = launch.assemble(backends, launch.model)
             self._by_hand = source, handle
         return self._by_hand[1]
+
+    def _source_of(self, timeline: Timeline) -> ReplaySource | None:
+        """Return the source of an open replay; None where none shows this timeline."""
+        return next((replay.source for replay in self._open_replays() if replay.timeline is timeline), None)
+
+    async def _settings_of(self, source: ReplaySource) -> Settings:
+        """Return the settings for asking a run again, as far as the user agrees to what its file asks for."""
+        from memreplay.runtime.recorded import settings_of_run
+
+        given, path = self._launch.settings, source.path or Path()
+        return await self._agreed(source, lambda consent: settings_of_run(source.settings, given, path, consent))
 
     async def _agreed(self, source: ReplaySource, made: Callable[[Consent], T]) -> T:
         """Make something of a recording, asking the user about what its file may not decide by itself.

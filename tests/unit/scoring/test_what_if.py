@@ -44,7 +44,7 @@ def test_the_verdict_follows_from_what_repairs() -> None:
                 ("not_written", {"unchanged": False, "evidence_added": False, "evidence_only": True}, "compound"),
                 ("misread", {"unchanged": False, "evidence_first": False, "evidence_last": True}, "confirmed"),
                 ("misread", {"unchanged": False, "evidence_last": False, "evidence_only": False}, "reader_limit"),
-                ("misread", {"unchanged": False, "half_budget": True}, "confirmed"),
+                ("misread", {"unchanged": False, "half_budget": True}, "compound"),
                 ("cut", {"unchanged": False, "half_budget": True}, "compound"),
                 ("misread", {"unchanged": False, "evidence_only": None}, None),
                 ("misread", {"unchanged": None, "evidence_only": True}, None),

@@ -35,10 +35,10 @@ _REMOVE = "remove the disabled ones"
 _MOST_COUNTED = 100
 
 
-def _stops_words(stops: Sequence[int]) -> str:
+def _stops_words(stops: Sequence[int], where: str) -> str:
     """``3 stops: turns 8, 12, 40``."""
     if not stops:
-        return "no stop so far"
+        return f"no stop {where}"
     count = "1 stop" if len(stops) == 1 else f"{len(stops)}{'' if len(stops) < _MOST_COUNTED else '+'} stops"
     return f"{count}: {turns_in_short(stops)}"
 
@@ -103,8 +103,11 @@ class Breakpoints:
                 return ""
             runner = BreakpointRunner(self._source.timeline, self._retrievals, [wanted])
             unknown = ", ".join(one_line(name) for name in runner.unknown_places(wanted))
+            where = "so far" if self._source.handle is not None else "in this recording"
             return (
-                f"no stop: no state has {unknown} so far" if unknown else _stops_words(runner.stops(_MOST_COUNTED))
+                f"no stop: no state has {unknown} {where}"
+                if unknown
+                else _stops_words(runner.stops(_MOST_COUNTED), where)
             )
 
         def paths() -> list[str]:

@@ -23,6 +23,7 @@ from memreplay.tui.live import LiveRun
 from memreplay.tui.requests import BranchWanted, ForkWanted
 from memreplay.tui.screens.dialogs import PickScreen, Refusal, TypingScreen
 from memreplay.tui.sources import ReplaySource
+from memreplay.views.panels.stores import fact_words
 from memreplay.views.text import one_line
 
 _SETTINGS = (
@@ -134,7 +135,7 @@ def _state_choices(backend: str, name_of_state: str, state: Any) -> Iterator[_Ch
             place = f"key:{name_of_state}/{_escaped(part)}/{_escaped(name)}"
             text = json.dumps(value, ensure_ascii=False)
             yield _Choice(
-                f"{backend}  {place.removeprefix('key:')} = {one_line(shortened(text))}",
+                f"{backend}  {shortened(fact_words(place.removeprefix('key:') + ' =', value))}",
                 "a new value as JSON; nothing typed deletes it",
                 text,
                 lambda text, place=place: f"{place}={text}",  # type: ignore[misc]

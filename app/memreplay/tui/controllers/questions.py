@@ -34,6 +34,12 @@ from memreplay.views.subjects import is_end
 from memreplay.views.text import one_line
 
 
+def _named(question: Question, among: Sequence[Question]) -> str:
+    """Return the text of a question, with its kind where there are several."""
+    several = len({each.kind for each in among}) > 1
+    return one_line(f"{question.text} ({question.kind})" if several else question.text)
+
+
 class Asking:
     """Picks the question, and shows all answers side by side; ``explain`` opens one of them in full."""
 
@@ -184,7 +190,7 @@ class AskScreen(Dialog[Question | None]):
         """List the questions that hold every typed word."""
         words = typed.casefold().split()
         listed = [
-            Option(Content(one_line(f"{question.text} ({question.kind})")), id=str(place))
+            Option(Content(_named(question, self._questions)), id=str(place))
             for place, question in enumerate(self._questions)
             if all(word in question.text.casefold() for word in words)
         ]
@@ -246,7 +252,7 @@ class Lifetimes:
                 found = self._find(questions[place - len(removing)])
                 self._host.run_worker(found, group="lifetimes", exclusive=True)
 
-        listed = [one_line(f"{question.text} ({question.kind})") for question in questions]
+        listed = [_named(question, questions) for question in questions]
         self._host.open_screen(PickScreen("from when to when is this known?", [*removing, *listed]), chosen)
 
     async def _find(self, question: Question) -> None:

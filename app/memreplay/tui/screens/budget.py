@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import events, work
@@ -129,11 +130,17 @@ class BudgetScreen(PlaceScreen[None]):
             return
         lines: list[Line] = []
         for result in self._swept:
-            lines += [line(Span(one_line(result.backend), "strong")), *as_lines(sweep_table(result)), line()]
+            table = [replace(row, most=None, hang=4) for row in as_lines(sweep_table(result))]
+            lines += [line(Span(one_line(result.backend), "strong")), *table, line()]
         plot.show(lines or [line(Span("no ranking or evidence was recorded", "dim"))])
         said = [
             f"{one_line(each.backend)}: {sentence}" for each in self._swept for sentence in sweep_sentences(each)
         ]
+        swept = {each.backend for each in self._swept}
+        known = self._curves.memories if self._curves is not None else ()
+        left_out = ", ".join(one_line(name) for name in known if name not in swept)
+        if left_out and swept:
+            said.insert(0, f"{left_out}: not in these rankings; memreplay sweep FILE asks it under each setting.")
         self.query_one("#crossings", LinesView).show([line(Span(" "), Span(one), hang=1) for one in said])
 
     def _draw(self) -> None:
@@ -153,6 +160,11 @@ class BudgetScreen(PlaceScreen[None]):
         self.call_after_refresh(self._draw)
 
     # ---- keys ----------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hide the keys of the curve while settings are shown."""
+        of_the_curve = {"more_tokens", "fewer_tokens", "more_hits", "fewer_hits", "as_recorded"}
+        return not (self._shows_settings and action in of_the_curve)
 
     def action_more_tokens(self) -> None:
         self._move(1)
@@ -187,6 +199,7 @@ class BudgetScreen(PlaceScreen[None]):
         self._shows_settings = not self._shows_settings
         title = "settings, cut from the recorded rankings" if self._shows_settings else _OF_THE_PLOT
         self.query_one("#plot", Plot).border_title = Content(title)
+        self.refresh_bindings()
         if self._shows_settings and self._swept is None:
             self._compare()
         self._paint()

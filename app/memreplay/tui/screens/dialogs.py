@@ -406,7 +406,9 @@ class TextScreen(Dialog[None]):
         yield view
 
     def on_mount(self) -> None:
-        self.query_one("#text", LinesView).show(self._lines)
+        view = self.query_one("#text", LinesView)
+        view.show(self._lines)
+        view.focus()
 
 
 class BesideScreen(Dialog[None]):

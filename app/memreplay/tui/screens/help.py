@@ -101,16 +101,16 @@ def _holding(lines: Sequence[Line], words: Sequence[str]) -> Iterator[Line]:
     """Yield the lines with all words, each below its heading: the same key does something else on another
     screen.
     """
-    heading: Line | None = None
+    heading = shown = None
     for each in lines:
         if each.spans and each.spans[0].tone == "title":
             heading = each
         elif _text(each):
             of_heading = "" if heading is None else _text(heading)
             if all(word in _text(each) or word in of_heading for word in words):
-                if heading is not None:
+                if heading is not None and heading is not shown:
                     yield heading
-                    heading = None
+                shown = heading
                 yield each
 
 

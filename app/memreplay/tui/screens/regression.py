@@ -27,13 +27,18 @@ from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded
 from memreplay.tui.widgets.lines_view import Bar
 from memreplay.views.comparison import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.views.panels.answers import letters_legend
-from memreplay.views.text import Line, Span, one_line, wrapped
+from memreplay.views.text import Line, Span, line, one_line, wrapped
 
 _MOST_OF_SCORES = 9
 _SHORT = 30
 _LONGEST_NAME = 48
 """Characters of what a branch changes that name it in the header."""
-_NO_ANSWERS = "the run that this departs from has no answers yet: play it to its end, and F lists this branch again"
+_NO_ANSWERS = (
+    "The run that this departs from has no answers yet: play it to its end, and F lists this branch again."
+)
+_WHAT_TO_COMPARE = (
+    "Compare two recordings of the same conversation, with a memory that both have; d chooses another one."
+)
 
 
 class RegressionScreen(ResultsTab):
@@ -117,7 +122,13 @@ class RegressionScreen(ResultsTab):
             compared = compare_runs(rows[0], rows[1])
         except MemreplayError as error:
             self._show_scores(fork)
-            listing.border_title = Content(_NO_ANSWERS if branch and not rows[0] else one_line(str(error)))
+            is_empty = bool(branch) and not rows[0]
+            said = _NO_ANSWERS if is_empty else f"{str(error)[0].upper()}{str(error)[1:]}."
+            listing.border_title = Content("changed answers")
+            listing.show(
+                [line(Span(one_line(said), "warn")), line(Span("" if is_empty else _WHAT_TO_COMPARE, "dim"))]
+            )
+            self.query_one(Details).display, self.query_one(Scores).display = False, bool(fork)
             self.moved()
             return
         # Labels that become known sort the changes anew: the first stays selected until the user moves.

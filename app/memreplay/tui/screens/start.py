@@ -135,10 +135,6 @@ class StartScreen(Screen[None]):
             widget = self.query_one(f"#{name}")
             widget.border_title = Content(title)
             widget.border_subtitle = Content(note)
-        settings = self._launch.settings
-        tokens = settings.context_tokens
-        budget = "the model's window" if tokens is None else f"{tokens:,} tokens"
-        self.query_one("#model").border_subtitle = Content(f"top {settings.top_k} · context {budget}")
         self._label_model(self._launch.model)
         self.query_one("#recordings").focus()
         self.call_after_refresh(self.read_lists)
@@ -364,7 +360,11 @@ class StartScreen(Screen[None]):
         label = "model"
         if model == EXTRACTIVE_MODEL:
             label += " · embedded reader, no model"
+        settings, tokens = self._launch.settings, self._launch.settings.context_tokens
+        window = "not limited" if model == EXTRACTIVE_MODEL else "the model's window"
+        budget = window if tokens is None else f"{tokens:,} tokens"
         self.query_one("#model").border_title = Content(label)
+        self.query_one("#model").border_subtitle = Content(f"top {settings.top_k} · context {budget}")
 
 
 def _by_kind(entry: ListedDataset) -> int:

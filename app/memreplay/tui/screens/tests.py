@@ -2,49 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
 from memreplay.debugger.alignment import turns_in_both
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Position, VisitWanted
-from memreplay.tui.screens import Dialog, KeyBar, Listing, ListingScreen, Scores
+from memreplay.tui.screens import Listing, ListingScreen, Scores
+from memreplay.tui.screens.dialogs import TextScreen
 from memreplay.tui.sources import ReplaySource
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar
 from memreplay.views.panels.answers import ANSWER_LEGEND
 from memreplay.views.panels.tests import ScoresDocument, listed_tests, tally_of_tests, test_lines, totals_of
-from memreplay.views.text import Line, Span, line, one_line, wrapped
+from memreplay.views.text import Span, line, one_line, wrapped
 
 _MOST_ROWS_OF_TOTALS = 8
 _BORDERS = 4
-
-
-class TestWhyScreen(Dialog[None]):
-    """A test in full: questions, expectation, replies, and how it was graded."""
-
-    __test__ = False
-
-    PLACE: ClassVar[Place] = "beside"
-    BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
-
-    def __init__(self, lines: Sequence[Line]) -> None:
-        super().__init__()
-        self._lines = lines
-
-    def compose(self) -> ComposeResult:
-        yield LinesView(id="test", classes="panel")
-        yield KeyBar()
-
-    def on_mount(self) -> None:
-        view = self.query_one("#test", LinesView)
-        view.border_title = Content("why this score")
-        view.show(self._lines)
-        view.focus()
 
 
 @dataclass(frozen=True)
@@ -118,7 +94,9 @@ class TestsScreen(ListingScreen[None]):
                 for scored, side in pairs
                 if scored is not None
             ]
-            self.app.push_screen(TestWhyScreen([each for page in pages for each in (*page, line(""))]))
+            self.app.push_screen(
+                TextScreen("why this score", [each for page in pages for each in (*page, line(""))])
+            )
 
     def action_to_score(self) -> None:
         self._open(0)

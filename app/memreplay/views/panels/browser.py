@@ -17,7 +17,7 @@ from memreplay.views.document import Document, LinesDocument, Selectable
 from memreplay.views.panels import short_key
 from memreplay.views.panels.context import LogDocument
 from memreplay.views.panels.conversation import turn_words
-from memreplay.views.panels.stores import state_lines
+from memreplay.views.panels.stores import facts_in_words, state_lines
 from memreplay.views.subjects import (
     PieceSubject,
     PositionSubject,
@@ -214,7 +214,8 @@ class BrowserDocument(Selectable):
                 return "", "", [Span(f"{len(pieces):,} appended · {size:,} bytes · newest: ", "dim"), Span(newest)]
             case "state":
                 value = self._timeline.state_at(contents.backend, item.place, self._turn)
-                return "", "", [Span(one_line(_in_short(value)))]
+                known = facts_in_words(self._timeline, contents.backend, item.place, self._turn)
+                return "", "", [Span(one_line(known[:_LONGEST_PREVIEW] or _in_short(value)))]
             case "point":
                 point = contents.point(item)
                 count = contents.retrieved(item, self._turn) if self._counted else None

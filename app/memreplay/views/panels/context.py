@@ -352,7 +352,7 @@ class _Known(NamedTuple):
 
 
 def _place_of(hit: Hit, known: _Known) -> list[Span]:
-    score = "" if hit.score is None else f" {hit.score:.3f}"
+    score = "" if hit.score is None else f" {hit.score:z.3f}"
     spans = [
         Span(f"{hit.rank:>2}", "strong"),
         Span(score, "value"),

@@ -154,7 +154,7 @@ def placement_line(ranking: Ranking, placed: Placement) -> Line:
     if placed.rank is None:
         words = f"not among the {len(ranking.candidates)} candidates recorded"
         return line(Span("◆ ", "warn"), turn, Span(words, "dim"), hang=2)
-    gap = "" if placed.gap is None else f", score {placed.gap:.3f} below the last hit"
+    gap = "" if placed.gap is None else f", score {placed.gap:z.3f} below the last hit"
     below = f", {placed.below} below the cut{gap}" if placed.below else ""
     words = f"rank {placed.rank}{below}"
     return line(Span("◆ ", "warn"), turn, Span(words), hang=2, about=CandidateSubject(placed.rank))
@@ -245,7 +245,7 @@ def _candidate(
     gold = [turn for turn in turns if turn in question.evidence]
     verbatim = any(turn in hit.turns for turn in gold)
     sign = Span("◆" if verbatim else "◇", "evidence") if gold else Span(" ")
-    score = "" if hit.score is None else f" {hit.score:.3f}"
+    score = "" if hit.score is None else f" {hit.score:z.3f}"
     channels = " · ".join(f"{name} {place.rank}" for name, place in hit.channels.items())
     foldable = len(turns) > 1 and not short
     is_open = rank in opened

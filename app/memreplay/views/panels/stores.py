@@ -262,8 +262,9 @@ def state_view(name: str, prefix: str, timeline: Timeline, backend: str, cursor:
     shown: list[str] = []
     folds: dict[Hashable, Sequence[Line]] = {}
     known = {key: _facts(timeline, backend, key, cursor, base) for key in keys}
-    is_known = any(facts for facts, _ in known.values())
-    keeps_facts = is_known or any(_facts(timeline, backend, key, timeline.last_turn, base)[0] for key in keys)
+    is_known, last = any(facts for facts, _ in known.values()), timeline.last_turn
+    names_slots = any(store.slots for store in timeline.description(backend).stores)
+    keeps_facts = is_known or names_slots or any(_facts(timeline, backend, key, last, base)[0] for key in keys)
     for key in keys:
         state = _state(timeline, backend, key, cursor, base)
         if not state.lines:
@@ -348,6 +349,18 @@ def _notes(state: Any) -> dict[Path, tuple[str, Any]]:
 
 def _sign_of(before: Any, after: Any) -> Sign:
     return "+" if isinstance(before, MissingValue) else " " if before == after else "~"
+
+
+def facts_in_words(timeline: Timeline, backend: str, key: str, turn: int) -> str:
+    """Return what a state knows at a turn; empty if nothing."""
+    name, state = timeline.description(backend).store_of(key).slots, timeline.state_at(backend, key, turn)
+    held = _slots(state, name) if name is not None else _notes(state)
+    return "; ".join(fact_words(slot, value) for slot, value in held.values())
+
+
+def fact_words(slot: str, held: Any) -> str:
+    """Return a slot in words; ``slot`` is the part up to the sign."""
+    return "".join(span.text for span in _fact(slot, held))
 
 
 def _fact(slot: str, held: Any) -> Iterator[Span]:

@@ -121,8 +121,6 @@ def _words(row: Row) -> str:
             return "would leave the prompt as it was"
         case "open" if row.cost is not None:
             return f"{MEANINGS[row.intervention]} · {row.cost.tokens:,} tokens, at most {dollars(row.cost.usd)}"
-        case "open" if row.intervention in FROM_MEMORY:
-            return f"{MEANINGS[row.intervention]} · rebuilds the memory first"
     return MEANINGS[row.intervention]
 
 

@@ -313,7 +313,7 @@ def _returned_view(asked: QuestionAsked, evidence: Sequence[str]) -> PromptView:
             first = len(lines)
         source: LineSource = "evidence" if is_evidence else "distilled" if is_distilled else "memory"
         sign, sign_tone, tone = _SIGNS[source]
-        score = "" if hit.score is None else f" {hit.score:.3f}"
+        score = "" if hit.score is None else f" {hit.score:z.3f}"
         text = Span(visible(one_line(hit.text)), tone)
         lines.append(line(Span(sign, sign_tone), Span(f"{hit.rank}{score}  ", "dim"), text, hang=2))
     present = {turn for hit in asked.hits for turn in hit.turns}
