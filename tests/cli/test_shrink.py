@@ -60,6 +60,7 @@ def test_every_output_fails_at_the_same_stage(run_cli: RunCli, recording: Path, 
     assert ran.code == 0, ran.err
     assert "written but not retrieved" in ran.out and "no call" in ran.out
     assert "memory returned 2 items" in ran.err
+    assert f"replay it with: memreplay --batch --dataset {paths[0]} --backend {WORDS} --top-k 2" in ran.err
     replayed = ("--dataset", paths[0], "--backend", WORDS, "--top-k", 2, "--recording", tmp_path / "again.sqlite3")
     assert failures(run_cli, "--batch", *replayed)[WORDS, "multi-05-q1"] == "not_retrieved"
     assert failures(run_cli, "report", paths[3])[WORDS, "multi-05-q1"] == "not_retrieved"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
@@ -143,6 +144,9 @@ def shrink(
         else:
             path.write_text(text_in(path.suffix, found), encoding="utf-8")
         say(f"wrote {path}")
+        if path.suffix == ".json":
+            words = ("memreplay", "--batch", "--dataset", str(path), *found.command)
+            say(f"replay it with: {printable(shlex.join(words))}")
     print(
         f"{case.question.id} of {printable(case.backend)}: {progress.first} turns → {progress.turns}"
         f" ({found.verdict}); {progress.effort}"
