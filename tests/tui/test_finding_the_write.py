@@ -188,3 +188,8 @@ async def test_the_screens_about_an_answer_switch_to_each_other_and_escape_leads
             assert pilot.app.screen_stack[-2] is why
         await pilot.press("escape")
         await until(pilot, lambda: pilot.app.screen is why)
+        for key in ("f", "a"):
+            await pilot.press(key)
+            await until(pilot, lambda: pilot.app.screen is not why)
+            await pilot.press("V")
+            await until(pilot, lambda: pilot.app.screen is why)
