@@ -129,7 +129,7 @@ class Context:
         self.terms = [terms_of(one.text, spanish, one.times()) for one in sentences]
         self._vectors = _embedder().embed([one.text for one in sentences])
         turns = [list(said) for _, said in groupby(sentences, lambda one: one.turn)]
-        self.turn = np.repeat(np.arange(len(turns)), [len(said) for said in turns])
+        self._turn = np.repeat(np.arange(len(turns)), [len(said) for said in turns])
         self._keywords = KeywordIndex()
         for said in turns:
             self._keywords.add(0, " ".join(one.text for one in said))
@@ -137,22 +137,19 @@ class Context:
 
     def likeness(self, text: str) -> NDArray[np.float64]:
         """Return how like a text each sentence is in meaning, and its turn, with those beside it, in words."""
-        keywords = self._keywords.scores(text, 1)
-        return np.array(
-            [self._vectors @ _embedder().embed([text])[0], (keywords / (keywords.max() or 1.0))[self.turn]]
-        )
+        meaning, words = self._vectors @ _embedder().embed([text])[0], self._keywords.scores(text, 1)
+        return np.array([meaning, (words / (words.max() or 1.0))[self._turn]])
 
     def is_outdated(self, place: int, others: Iterable[int]) -> bool:
         """Return whether a later one of other sentences says the same."""
         return any(place < one and self._vectors[one] @ self._vectors[place] >= _SAME for one in others)
 
-    def weight(self, term: str) -> float:
-        """Return the inverse frequency of a term."""
-        return math.log(1 + (len(self.terms) + 5) / (self._frequency[term] + 0.5))
-
     def share(self, wanted: frozenset[str], terms: frozenset[str]) -> float:
-        """Return the share of the wanted terms, by weight, that are among others."""
-        return math.fsum(map(self.weight, terms & wanted)) / (math.fsum(map(self.weight, wanted)) or 1.0)
+        """Return the share of the wanted terms, by inverse frequency, that are among others."""
+        return math.fsum(map(self._weight, terms & wanted)) / (math.fsum(map(self._weight, wanted)) or 1.0)
+
+    def _weight(self, term: str) -> float:
+        return math.log(1 + (len(self.terms) + 5) / (self._frequency[term] + 0.5))
 
 
 _MOST_SENTENCES, _SHORTLIST = 2000, 500

@@ -34,32 +34,21 @@ _CALLED = re.compile(
 )
 _CLOCK = re.compile(r"\d[:.h]\d\d|\d ?(?:am|pm)\b|noon|midnight|o.clock|a las \w+")
 _FIRST = r"^\W*(?:\w+ )?"
-_DATE = re.compile(
-    _FIRST + r"(?:when|cuando)\b|(?:what|which) (?:date|day|month|year)|weekday|\bfecha|que (?:dia|mes|ano)"
+_DATE = _FIRST + r"(?:when|cuando)\b|(?:what|which) (?:date|day|month|year)|weekday|\bfecha|que (?:dia|mes|ano)"
+_NUMBER = (
+    r"how (?:much|many|long|old|often|far|big|tall)|price|cost|charge|number|amount|cuant[oa]s?\b|precio|cantidad"
+    r"|numero|plazo"
 )
-# What a question asks for, and what a sentence that tells it has. The first that fits the question counts.
-_KINDS: tuple[tuple[re.Pattern[str], Callable[[Sentence, set[str]], object]], ...] = (
-    (re.compile(r"\bwhat time|what hour|que hora"), lambda one, asked: _CLOCK.search(folded(one.text))),
+_PLACE = r"city|town|place|company|street|school|book|band|country|suburb|village"
+_WHO = rf"{_FIRST}(?:who(?:m|se)?|where|quien(?:es)?|donde)\b|(?:which|what) (?:{_PLACE})|pueblo|ciudad|localidad"
+_KINDS: tuple[tuple[str, Callable[[Sentence, set[str]], object]], ...] = (
+    (r"\bwhat time|what hour|que hora", lambda one, asked: _CLOCK.search(folded(one.text))),
     (_DATE, lambda one, asked: times_in(one.text, one.said)),
-    (
-        re.compile(
-            r"how (?:much|many|long|old|often|far|big|tall)|price|cost|charge|number|amount|cuant[oa]s?\b|precio"
-            r"|cantidad|numero|plazo"
-        ),
-        lambda one, asked: numbers_in(one.text),
-    ),
-    (
-        re.compile(r"\b(?:sur)?names?\b|\bcalled\b|\bllam\w+|\bnombre|apellido"),
-        lambda one, asked: _CALLED.search(one.text),
-    ),
-    (
-        re.compile(
-            _FIRST + r"(?:who(?:m|se)?|where|quien(?:es)?|donde)\b|(?:which|what) (?:city|town|place|company|street"
-            r"|school|book|band|country|suburb|village)|pueblo|ciudad|localidad"
-        ),
-        lambda one, asked: not asked.issuperset(map(folded, _NAME.findall(one.text))),
-    ),
+    (_NUMBER, lambda one, asked: numbers_in(one.text)),
+    (r"\b(?:sur)?names?\b|\bcalled\b|\bllam\w+|\bnombre|apellido", lambda one, asked: _CALLED.search(one.text)),
+    (_WHO, lambda one, asked: not asked.issuperset(map(folded, _NAME.findall(one.text)))),
 )
+"""What a question asks for, and what a sentence that tells it has. The first that fits the question counts."""
 _ROLES = {"user": USER, "usuario": USER, "usuaria": USER, "assistant": ASSISTANT, "asistente": ASSISTANT}
 
 _SENTENCE_WEIGHTS = (5.0, 5.0, 3.4, 2.6, -2.3, -2.6, -3.7)
@@ -81,8 +70,8 @@ class Asked:
         self.terms = terms_of(question, context.spanish) - of_speakers
         of_names = {term for name in self.names for term in terms_of(name, context.spanish)}
         self.matter = self.terms - of_names or self.terms
-        kind, tells = next(((asks, tells) for asks, tells in _KINDS if asks.search(plain)), (None, None))
-        self.asks_when = kind is _DATE
+        kind, tells = next(((asks, tells) for asks, tells in _KINDS if re.search(asks, plain)), (None, None))
+        self.asks_when = kind == _DATE
         asked = set(map(folded, words))
         self.tells = [bool(tells and tells(one, asked)) for one in context.sentences]
         self.bearing: NDArray[np.float64] = np.array(_SENTENCE_WEIGHTS) @ np.array(
