@@ -24,11 +24,10 @@ from memreplay.errors import MissingServerOrKeyError, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.client import NeverUnavailableModel
-from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.litellm_setup import warm_up
 from memreplay.llm.model import AnswerModel, AnswerRequest, PromptMessage, Reply
 from memreplay.llm.ports import MemoryChatModel, ModelFactExtractor
-from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request, longest_reply
+from memreplay.llm.prompts import HISTORY_HEADING, after_history, build_request, longest_reply, read_prompt
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.memories import connections, ensure_models_answer, resources_of
 from memreplay.settings import Settings, read_settings

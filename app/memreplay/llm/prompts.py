@@ -6,12 +6,13 @@ To add a kind of question, name it in :data:`memreplay.conversations.models.Ques
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from memreplay.conversations.models import Question, QuestionKind
+from memreplay.conversations.models import Frozen, Question, QuestionKind
 from memreplay.grading import Score
 from memreplay.grading.choice import score_choice
 from memreplay.grading.judge import score_recall, score_without_answer
@@ -196,3 +197,29 @@ def remembered_in(instructions: str) -> str | None:
 
 def _moment(now: datetime) -> str:
     return f"{now:%A}, {now.day} {now:%B %Y, %H:%M}"
+
+
+class ReadPrompt(Frozen):
+    """A parsed prompt. Without ``options``, a recall question; without ``context``, nothing was remembered."""
+
+    context: str
+    question: str
+    options: tuple[str, ...] = ()
+
+
+_NUMBERED = r"[0-9]+\. ?[^\n]*\n"
+_ASKED = re.compile(
+    rf"{QUESTION_LABEL}([^\n]*)\n\s*(?:{OPTIONS_HEADING}\n((?:{_NUMBERED})+)\s*{INSTRUCTIONS_HEADING}\n"
+    rf"(?:{_NUMBERED})*\s*{CHOICE_CUE}|{INSTRUCTIONS_HEADING}\n(?:{_NUMBERED})*\s*{RECALL_CUE})\s*\Z"
+)
+_NUMBER = re.compile(r"\A[0-9]+\. ?")
+
+
+def read_prompt(prompt: str) -> ReadPrompt | None:
+    """Return context, question and options of a prompt of :func:`build_request`; None for any other text."""
+    start = prompt.rfind(f"\n{QUESTION_LABEL}") + 1  # A history may quote a prompt; an option is one line.
+    if not (asked := _ASKED.match(prompt, start)):
+        return None
+    history = prompt[:start].strip("\n").removeprefix(HISTORY_HEADING).strip("\n")
+    options = tuple(_NUMBER.sub("", row) for row in (asked[2] or "").split("\n") if row)
+    return ReadPrompt(context="" if history == NO_HISTORY else history, question=asked[1].strip(), options=options)

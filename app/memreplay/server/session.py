@@ -11,9 +11,8 @@ from datetime import datetime
 from memory_backends.base import ClosingStatus, Exchange, MemoryBackend, Message, Namespace, Recall, Role, Snapshot
 from memory_backends.records import BenchmarkTurnPayload
 from memory_backends.retrieval.rendering import MONTHS
-from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.model import Reply
-from memreplay.llm.prompts import HISTORY_HEADING
+from memreplay.llm.prompts import HISTORY_HEADING, read_prompt
 
 USUAL_LABELS = ("User", "AI")
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from memreplay.conversations.models import Question
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.extractive.reader import read_prompt
 from memreplay.llm.model import AnswerRequest
-from memreplay.llm.prompts import NO_HISTORY, NOT_SAID, build_request
+from memreplay.llm.prompts import NO_HISTORY, NOT_SAID, build_request, read_prompt
 
 
 def choice(text: str = "Where from?", choices: tuple[str, ...] = ("Sweden", "Norway")) -> Question:
