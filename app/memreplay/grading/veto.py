@@ -441,7 +441,7 @@ _CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras
 _ANY_JOINT: Final = _CONTRAST | frozenset(", and then y luego ( )".split(" "))
 _NO_SUBJECT: Final = frozenset(
     "still only so also then now currently actually just exactly total instead today later new yes no not too"
-    " before after since from until there until ahora".split()
+    " before after since from until there besides apart aside except during despite unlike along ahora".split()
 )
 _THIRD_PERSON: Final = frozenset("it he she they that this which who el ella ellos eso esto".split())
 _ASIDE: Final = re.compile(
