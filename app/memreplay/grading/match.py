@@ -210,6 +210,10 @@ _LEADS: Final = frozenset("from to desde hasta".split())
 """Words that tell what the next one is to the answer."""
 
 
+_FEW_WORDS: Final = 5
+"""Of a longer answer a reply may say one word in another way."""
+
+
 def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:
     """Return whether what stands before one thing of an answer stands before another of them ("two dogs and a cat"
     for "a dog and two cats"), or is replaced there ("the green pot" for "the blue pot") by what is not ``asked``.
@@ -224,7 +228,8 @@ def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] 
             for thing in (wanted if is_stop_word(one) else things)
         )
         if same_token(one, other)
-        else same_token(own, its)
+        else len(wanted) <= _FEW_WORDS
+        and same_token(own, its)
         and not (is_stop_word(one) or is_stop_word(other))
         and not any(same_token(one, token) for token in given)
         and not any(same_token(token, other) for token in wanted)
