@@ -70,7 +70,7 @@ def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, serving: Servi
 
 def test_an_agent_is_neither_asked_again_nor_bisected(run_cli: RunCli, serving: Serving, tmp_path: Path) -> None:
     recording = tmp_path / "r.sqlite3"
-    with serving("rag") as (_, address):
+    with serving("closed_book") as (_, address):
         ran = run_cli("--batch", "--dataset", "identity-03", "--backend", address, "--recording", recording)
     assert ran.code == 0, ran.err
     refused = run_cli("why", recording)
