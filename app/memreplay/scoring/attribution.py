@@ -102,7 +102,7 @@ def _values_of(said: str, question: Question) -> list[str]:
     if is_abstention(said):
         return []
     asked = tokens_of(question.text)
-    names = asked_by(said).names | DAY_NAMES.keys()
+    names = asked_by(said).names
     kinds = {token.kind for _, token in content_of(tokens_of(question.expected))}
     new = [
         token
@@ -110,10 +110,16 @@ def _values_of(said: str, question: Question) -> list[str]:
         if (token.kind in kinds or (token.extra == AT and "time" in kinds))
         and not any(same_token(one, token) for one in asked)
     ]
-    spans = [(token.start, token.end) for token in new if token.kind != "word" or token.text in names]
+    written = said if len(said) == len(folded(said)) else folded(said)
+    spans = [
+        (token.start, token.end)
+        for token in new
+        if token.kind != "word"
+        or token.text in DAY_NAMES
+        or (token.text in names and written[token.start].isupper())
+    ]
     if 0 < len(new) <= _SHORT_REPLY:
         spans.append((new[0].start, new[-1].end))
-    written = said if len(said) == len(folded(said)) else folded(said)
     return [written[start:end] for start, end in dict.fromkeys(spans)]
 
 
@@ -212,7 +218,8 @@ class Attributor:
         if question is None:
             return ()
         said = (answer.scored.score.predicted if answer.scored is not None else None) or ""
-        known = chain(self._outdated(question, self._stages(answer.asked).memory), self._taken_back(question, said))
+        replaced = self._replaced(question, self._stages(answer.asked).memory)
+        known = chain(self._superseded(question), replaced, self._taken_back(question, said))
         return tuple(dict.fromkeys(old for old, _ in known))
 
     @cached_property
@@ -304,7 +311,11 @@ class Attributor:
     def _outdated_reply(self, question: Question, stages: Stages, score: Score) -> list[str]:
         """Return a sentence that the reply gives an outdated value; nothing where it gives none."""
         said = score.predicted or ""
-        known = chain(self._outdated(question, stages.memory), self._taken_back(question, said))
+        given = _values_of(said, question)
+        by_memory = (
+            pair for pair in self._replaced(question, stages.memory) if any(contains(pair[0], one) for one in given)
+        )
+        known = chain(self._superseded(question), by_memory, self._taken_back(question, said))
         replies = (pair for pair in known if self._prefers(pair[0], said, question))
         return [f"It answered “{old}”, which {since} replaced." for old, since in islice(replies, 1)]
 
@@ -339,10 +350,14 @@ class Attributor:
         gives_current, _ = asserted(question.expected, said, question.text)
         return gives_old and not gives_current
 
-    def _outdated(self, question: Question, memory: StoredMemory) -> Iterator[tuple[str, str]]:
-        """Values that no longer hold, by the dataset or by the memory's own account, and what replaced each."""
-        for value in question.supersedes:
-            yield value, "a later turn"
+    @staticmethod
+    def _superseded(question: Question) -> Iterator[tuple[str, str]]:
+        """Values that no longer hold by the dataset, and what replaced each."""
+        return ((value, "a later turn") for value in question.supersedes)
+
+    @staticmethod
+    def _replaced(question: Question, memory: StoredMemory) -> Iterator[tuple[str, str]]:
+        """The same by the memory's own account; of a text that it rewrote they are words."""
         evidence = frozenset(question.evidence)
         for old in memory.supersessions:
             if not evidence.isdisjoint(old.new_turns | old.old_turns):
