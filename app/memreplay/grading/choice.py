@@ -35,7 +35,7 @@ _SAY = (
     r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con"
     r"|me decanto por|(?:correcta|mejor|adecuada) (?:es|ser[ií]a)|dir[ií]a|(?:i )?(?:think|believe)|creo que"
     r"|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so(?! (?:is|are|do|does)\b)|therefore"
-    r"|thus|hence|por (?:lo )?tanto"
+    r"|thus|hence|por (?:lo )?tanto|as[ií] que"
 )
 """Phrases that introduce the answer itself, not an option under discussion."""
 
@@ -48,7 +48,7 @@ _LINK = (
     r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|must be|has to be"
     r"|ser[ií]a|debe ser|la|the|el|,|:|=|-(?=\s))){0,5}"
 )
-_FOR_REASONS = r"because|since|as|which|based|is|porque|ya que"
+_FOR_REASONS = r"because|since|as|which|based|is|unless|although|porque|ya que"
 # A number counts unless what follows makes it something else: a date, an amount, a fraction.
 _NUMBER_END = (
     rf"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!{_MARKUP}[.,]?\s*(?:de\s+)?{_MONTH}\b)"
@@ -91,8 +91,8 @@ _CLAUSE = re.compile(
 )
 _DENIED = re.compile(
     r"\b(?:not?|\w+n['’]t|neither|nor|never|cannot|none|wrong|incorrect\w*|false|impossible|ruled? out|is out"
-    r"|be too|discard\w*|descart\w+|tampoco|ni|rather than|instead of|over the)\b|\?\s*\Z"
-    r"|\A\s*\(.*(?<!I )\bwould\b|\A\W*(?:if|unless|had s?he|were s?he|si)\s",
+    r"|be too|discard\w*|descart\w+|tampoco|ni|except|rather than|instead of|over the)\b|\?\s*\Z"
+    r"|\A\s*\(.*(?<!I )\bwould\b|\A\W*(?:if(?! I\b)|unless|had s?he|were s?he|si)\s",
     re.IGNORECASE,
 )
 # What only looks like a denial: the reason behind a label ("3: she eats no meat"), doubt, and a correction.
@@ -333,7 +333,7 @@ _NO_CHOICE = re.compile(
     r"\b(?:or|if|maybe|perhaps|might|could|would|ni|si|quiz[aá]s?|both|neither|none|ambas|ambos|ning[uú]n\w*)\b|\?",
     re.IGNORECASE,
 )
-_I_WOULD = re.compile(r"\b(?:i|(?:my|best|right) \w+) would\b", re.IGNORECASE)
+_I_WOULD = re.compile(r"\b(?:i|(?:my|best|right) \w+) would\b|\bwould be my\b", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)
 _LONGEST_SAID = 60
 """Words. A longer reply discusses options more than it chooses one."""
