@@ -32,22 +32,23 @@ _SAY = (
     r"answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|settled? on|(?:the )?(?:best|right|correct)(?: one)? is"
     r"|chang(?:e|ing) (?:that|it|my answer) to|going for"
-    r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con|dir[ií]a"
-    r"|(?:i )?(?:think|believe)|creo que|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so"
-    r"|therefore|thus|hence|por (?:lo )?tanto"
+    r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con"
+    r"|me decanto por|(?:correcta|mejor|adecuada) (?:es|ser[ií]a)|dir[ií]a|(?:i )?(?:think|believe)|creo que"
+    r"|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so(?! (?:is|are|do|does)\b)|therefore"
+    r"|thus|hence|por (?:lo )?tanto|as[ií] que"
 )
 """Phrases that introduce the answer itself, not an option under discussion."""
 
 _ANSWERS = rf"(?:{_SAY})"
 _KEYWORD = (
-    rf"(?:{_SAY}|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero|letter|letra|it['’]?s|it is|that['’]?s"
-    r"|definitely|clearly|certainly|leaves|but|sino)"
+    rf"(?:{_SAY}|option|index|opci[oó]n|[ií]ndice|number|n[uú]mero|letter|letra|it['’]?s|that['’]?s"
+    r"|it(?= (?:is|has|must|would|should)\b)|definitely|clearly|certainly|leaves|queda|es(?= la\b)|but|sino)"
 )
 _LINK = (
     r"(?:\s*(?:index|number|n[uú]mero|option|opci[oó]n|choice|no\.|is|es|would be|should be|must be|has to be"
     r"|ser[ií]a|debe ser|la|the|el|,|:|=|-(?=\s))){0,5}"
 )
-_FOR_REASONS = r"because|since|as|which|based|is|porque|ya que"
+_FOR_REASONS = r"because|since|as|which|based|is|unless|although|porque|ya que"
 # A number counts unless what follows makes it something else: a date, an amount, a fraction.
 _NUMBER_END = (
     rf"(?![0-9])(?!\s*[.,:/\-–][0-9])(?!\s*%)(?!{_MARKUP}[.,]?\s*(?:de\s+)?{_MONTH}\b)"
@@ -59,11 +60,11 @@ _SPELLED = {word: value for word, value in NUMBERS.items() if value <= 9}
 _EITHER_CASE = re.IGNORECASE | re.MULTILINE
 _SPELLED_LABEL = re.compile(
     rf"(?P<before>(?:\A|\b{_KEYWORD}{_MARKUP}{_LINK}){_MARKUP})(?<![^\W_])(?P<name>{any_of(_SPELLED)}|[A-Ja-j])"
-    rf"(?={_MARKUP}(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|(?:{_FOR_REASONS}|or|and|o|y)\b))",
+    rf"(?={_MARKUP}(?:\Z|[\n.,;:)!?]|[-–—]\s|\(|\b(?:{_FOR_REASONS}|or|and|o|y)\b))",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(
-    rf"\b{_ANSWERS}{_LABELLED}|[:=→]\s*(?<![0-9]:)([0-9]+)[.\s]*\Z"
+    rf"\b{_ANSWERS}{_LABELLED}|(?:[:=→⇒]|[=-]>)\s*(?<![0-9]:)([0-9]+)[.\s]*\Z"
     r"|\b(?<![.,:])([0-9])\s+(?:fits|matches|suits|works|is (?:right|correct|(?=better|best)))(?: better| best)?\b",
     _EITHER_CASE,
 )
@@ -74,25 +75,40 @@ _LEADING = re.compile(
     _EITHER_CASE,
 )
 _BOXED = re.compile(r"\\boxed\{\s*([0-9]+)\s*\}")
-_IN_BRACKETS_AT_END = re.compile(
-    r"^(.*\S)\s*[(\[]\s*(?:option\s*|index\s*)?([0-9]+)\s*[)\]][.*_`\s]*$", re.MULTILINE
-)
+_IN_BRACKETS_AT_END = re.compile(r"^(.*\S)\s*[(\[]\s*(?:option|index)?\s*([0-9]+)\s*[)\]][.*_`\s]*$", re.MULTILINE)
 _SEVERAL = re.compile(
     rf"(?:^|\b{_KEYWORD}e?s?\b{_LINK}|\bbetween\s){_MARKUP}([0-9]+){_MARKUP}"
     rf"(?:or|and|and/or|to|,|/|&|\bo\b|\by\b|\bu\b|-|–){_MARKUP}(?:option\s+)?([0-9]+)\b(?![.,:/][0-9])",
     _EITHER_CASE,
 )
-_DENIED_BEFORE = re.compile(
-    r"(?:\bnot|n't|\bno es|\bneither|\brather than|\bnor)(?:\s+(?:the|la))?[\s*_`\"']*$", re.IGNORECASE
+_CLAUSE = re.compile(
+    rf"(?<=[?!;\n]|(?<!^[0-9])\.)(?=\s)|(?<=[.?!]['\"”’»*])(?=\s)|(?=\n)|(?<=:)(?=\s(?:it|that|es|la)\b)"
+    rf"|(?=(?:,|,? and|,? y)\s(?:I\s|I['’]d\s|it\s)?{_ANSWERS}\b)|(?=[→⇒]|[=-]>)"
+    r"|(?=,?\s(?:so(?! (?:is|are|do|does)\b)|but|then|therefore|because|since|as[ií] que|sino|pero|porque)\b)"
+    r"|(?=(?:,|,? and| [-–—]) (?:not|never)\b|(?:,|,? y) no (?:la|el)\b|\s(?:rather than|instead of|over the)\b)"
+    r"|(?=, it['’]s\b)|(?<=\bno,)(?=\s(?:[0-9]|the\b|it))",
+    _EITHER_CASE,
 )
-_DENIED_AFTER = re.compile(
-    rf"^{_MARKUP}\s*[:\-–?]?\s*(?:no|wrong|incorrect|false)\b|^{_MARKUP}\s*(?:is|es)\s+"
-    r"(?:not|n't|no\b|wrong|incorrect|false|impossible|incorrecta?)",
+_DENIED = re.compile(
+    r"\b(?:not?|\w+n['’]t|neither|nor|never|cannot|none|wrong|incorrect\w*|false|impossible|ruled? out|is out"
+    r"|be too|discard\w*|descart\w+|tampoco|ni|except|rather than|instead of|over the)\b|\?\s*\Z"
+    r"|\A\s*\(.*(?<!I )\bwould\b|\A\W*(?:if(?! I\b)|unless|had s?he|were s?he|si)\s",
     re.IGNORECASE,
 )
+# What only looks like a denial: the reason behind a label ("3: she eats no meat"), doubt, and a correction.
+_NO_DENIAL = re.compile(
+    rf"\A{_MARKUP}(?:(?:the |my |la )?{_KEYWORD}{_LINK}\s)?{_MARKUP}[0-9\U000f0000-\U000fffff]{_MARKUP}[:.,)–—-]\s+"
+    r"(?!no|wrong|incorrect|false|too|out)"
+    r"|\bI(?:['’]m| can| could| do| am) ?n[o'’]t|\bno (?:lo|s[eé]|sabr[ií]a|puedo|tengo|doubt)\b"
+    r"|\b(?:without (?:a )?doubt|sin duda|unclear|not sure|actually|wait|sorry)\b",
+    re.IGNORECASE,
+)
+_CONCESSION = re.compile(r"\A\W*(?:while|al?though|since|as|unless|given|aunque|como)\b[^,]*,", re.IGNORECASE)
+_PRIVATE_USE = 0xF0000  # The first of the characters that stand for options while a reply is cut into clauses.
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 _PICTURES = re.compile(
-    "[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff]|</?(?:final_?)?(?:answer|choice|option|index|respuesta)\\s*>",
+    "[\u20e3\u2600-\u27bf\ufe0f\U0001f000-\U0001faff\U000f0000-\U000fffff]"
+    "|</?(?:final_?)?(?:answer|choice|option|index|respuesta)\\s*>",
     re.I,
 )
 _COUNTED_FROM_1 = re.compile(
@@ -115,14 +131,35 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
     if from_json is not None:
-        return _agree([name for value in from_json for name in _named(_digits(value, choices), choices)], choices)
+        values = (_affirmed(_digits(value, choices), choices) for value in from_json)
+        return _agree([name for value in values for name in _named(value, choices)], choices)
     whole = _options_with_text(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
     text = with_ordinals_as_labels(_digits(text, choices), choices)
-    last = _after_corrections(text, choices)
-    named = _concluded(last, choices) or list(_named(last, choices))
-    return _agree(named or [("text", index) for index in options_said(text, choices, question)], choices)
+    said = _affirmed(_after_corrections(text, choices), choices)
+    named = _concluded(said, choices) or list(_named(said, choices))
+    return _agree(named or [("text", index) for index in options_said(said, choices, question)], choices)
+
+
+def _affirmed(text: str, choices: Sequence[str]) -> str:
+    """Return a text without what it denies or says under a condition: "not 2, and not 3", "(a husky would not be
+    happy)", "if money were an issue, ...". What the text of an option denies ("no pool") stays.
+    """
+
+    def kept(clause: str) -> str:
+        for part in (clause, _CONCESSION.sub(" ", clause)):
+            if not _DENIED.search(part) or _NO_DENIAL.search(part):
+                return part
+        return " "
+
+    names = {choice.strip(". ") for choice in choices if " " in choice or _DENIED.search(choice)}
+    quoted = sorted(names, key=len, reverse=True)
+    for at, choice in enumerate(quoted, _PRIVATE_USE):
+        text = re.sub(rf"(?<!\w){re.escape(choice)}(?!\w)", chr(at), text, flags=re.IGNORECASE)
+    text = re.sub(r"\([^()\n]*\)", lambda aside: kept(aside[0]), text)
+    said = _DECORATED.sub(_shorter_run, "".join(map(kept, _CLAUSE.split(text))))
+    return said.translate(dict(enumerate(quoted, _PRIVATE_USE)))
 
 
 def _after_corrections(text: str, choices: Sequence[str]) -> str:
@@ -188,7 +225,7 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
     """
     found: list[tuple[int, bool, list[_Name]]] = []
     for match in (*_ANSWER.finditer(text), *_BOXED.finditer(text)):
-        names = list(_label(text, match.start(), match.end(), match[match.lastindex or 1], choices))
+        names = list(_label(text, match.end(), match[match.lastindex or 1], choices))
         said = text[max(0, match.start() - 20) : match.end()]
         is_final = match.re is _BOXED or _FINAL.search(said) is not None
         found += [(match.start(), is_final, names)] if names else []
@@ -216,7 +253,7 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
         yield from (("label", int(digits[:9])) for digits in several.groups())
     for pattern in (_LABEL, _LEADING, _BOXED):
         for match in pattern.finditer(text):
-            yield from _label(text, match.start(), match.end(), match.group(1), choices)
+            yield from _label(text, match.end(), match.group(1), choices)
     for match in _IN_BRACKETS_AT_END.finditer(text):
         if before := _options_with_text(match.group(1), choices):
             yield "label", int(match.group(2)[:9])
@@ -225,15 +262,11 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
         yield from _alone(line.strip(_DECORATION + "-•"), choices)
 
 
-def _label(text: str, start: int, end: int, digits: str, choices: Sequence[str]) -> Iterator[_Name]:
+def _label(text: str, end: int, digits: str, choices: Sequence[str]) -> Iterator[_Name]:
     """Yield a label that is not denied, and any other option whose text follows it on the line."""
     line_end = text.find("\n", end)
     rest = text[end : line_end if line_end >= 0 else len(text)]
-    if (
-        (len(digits) > 1 and digits[0] == "0")
-        or _DENIED_BEFORE.search(text[max(0, start - 40) : start])
-        or _DENIED_AFTER.match(rest)
-    ):
+    if len(digits) > 1 and digits[0] == "0":
         return
     index = int(digits[:9])
     yield "label", index
@@ -275,8 +308,7 @@ _ORDINALS = {
     )
 }
 _OPTION = (
-    r"(?:options?|choices?|answers?|one|alternatives?|opci[oó]n|respuesta|item|(?:of|in) the (?:list"
-    r"|options?|listed))"
+    r"(?:(?:option|choice|answer|alternative)s?|one|opci[oó]n|respuesta|item|(?:of|in) the (?:list|option)\w*)"
 )
 _ORDINAL = re.compile(
     r"\b(?:the|la)\s+(?:(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima)|(?P<name>[^\W\d_]{5,7}))"
@@ -301,6 +333,7 @@ _NO_CHOICE = re.compile(
     r"\b(?:or|if|maybe|perhaps|might|could|would|ni|si|quiz[aá]s?|both|neither|none|ambas|ambos|ning[uú]n\w*)\b|\?",
     re.IGNORECASE,
 )
+_I_WOULD = re.compile(r"\b(?:i|(?:my|best|right) \w+) would\b|\bwould be my\b", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:not?|none|never|nothing|nada|ning[uú]n\w*)\b", re.IGNORECASE)
 _LONGEST_SAID = 60
 """Words. A longer reply discusses options more than it chooses one."""
@@ -314,7 +347,8 @@ def options_said(text: str, choices: Sequence[str], question: str) -> list[int]:
     """
     last = folded(re.split(r"(?<=[.!?])\s+|\n", text.strip())[-1])
     said = concluded[0] if (concluded := CONCLUDES.search(last)) else text
-    if len(text.split()) > _LONGEST_SAID or _NO_CHOICE.search(said):
+    about = re.sub(any_of([" ", *(choice for choice in choices if " " in choice)]), " ", said, flags=re.IGNORECASE)
+    if len(text.split()) > _LONGEST_SAID or _NO_CHOICE.search(_I_WOULD.sub(" ", about)):
         return []
     plain = f" {normalised(said)} "
     given = [

@@ -92,6 +92,20 @@ CHOSEN = [
     ("1? No, 3.", 3),
     ("Not 1. 3.", 3),
     ("Creo que 3", 3),
+    ("It cannot be 0, it cannot be 1, so it must be 3.", 3),
+    ("Not 0, not 1, and not 6: it has to be 3.", 3),
+    ("Ni la 0 ni la 1: es la 3.", 3),
+    ("0: not warm enough. 1: not far enough. That leaves 3.", 3),
+    ("0 and 1 – too cold, no beach\n6 – not yet\n3 – she said so\n\n=> 3", 3),
+    ("Option 1 – Norway. Options 0 and 2 would not fit, and option 6 bores her.", 1),
+    ("3: she doesn't like the cold.", 3),
+    ("Unless she has changed her mind, it's 3.", 3),
+    ("While option 0 isn't bad, option 3 is better.", 3),
+    ("Final choice: Norway (a trip to Sweden or Denmark wouldn't suit her).", 1),
+    ("I'd choose Norway rather than Sweden.", 1),
+    ("My recommendation would be Norway. If money were an issue, Denmark could be an alternative.", 1),
+    ("Descarto Suecia y Denmark. Tampoco le gusta Sweden. Me quedo con Norway.", 1),
+    ("“Not answerable”: nobody mentions it.", 7),
 ]
 
 UNDECIDED = [
@@ -127,6 +141,13 @@ UNDECIDED = [
     "The answer is 3. No, the answer is 4.",
     "The answer is not Norway.",
     "I'd pick 12.",
+    "Not 0 and not 3. It could be 1 or 2.",
+    "Option 0 is ruled out, and so is option 1. Beyond that, the notes do not say.",
+    "If she likes fjords, Norway; if she likes cities, Denmark.",
+    "It isn't beach, mountains, forest.",
+    "It's not the case that 2 is right.",
+    "Option 1? I don't think so.",
+    '{"answer": "Option 3 is wrong"}',
 ]
 
 
@@ -159,3 +180,11 @@ def test_a_long_reply_is_read_in_under_a_second(piece: str) -> None:
     started = time.process_time()
     parse_choice("3" + piece * (100_000 // len(piece)) + "x", CHOICES)
     assert time.process_time() - started < 1
+
+
+def test_what_an_option_denies_is_no_denial() -> None:
+    plans = ("Yearly, no pool", "Monthly, no pool", "Monthly, with pool")
+    assert parse_choice("Monthly, no pool! (A yearly one would tie him down.)", plans).index == 1
+    assert (
+        parse_choice("Not the yearly one, so monthly, with pool. Yearly, no pool makes no sense.", plans).index == 2
+    )
