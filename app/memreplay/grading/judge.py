@@ -14,6 +14,7 @@ from memreplay.grading.match import binds_otherwise, contains, enumeration, in_f
 from memreplay.grading.read import (
     Token,
     content_of,
+    is_stop_word,
     json_values,
     same_token,
     shortened,
@@ -27,6 +28,7 @@ from memreplay.grading.veto import (
     NAME,
     NEGATIONS,
     Rejection,
+    asked_by,
     asserted,
     expected_polarity,
     polarity_of,
@@ -47,15 +49,15 @@ _NOT = (
     r"|(?:do|does|did|have|has|had|is|are|was|were|ca|could)nt|cannot)"
 )
 _TELL = (
-    r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:ed|ing)?|sp[eo]ken?|known|clear"
-    r"|(?:br(?:ing|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
+    r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:s|ed|ing)?|sp[eo]ken?|known|clear"
+    r"|(?:br(?:ings?|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
     r"|(?:mention|discuss|record|reveal|cover|stat|shar|disclos|indicat|not|nam|rais|provid|includ|contain|show"
-    r"|answer|determin|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
+    r"|answer|determin|address|elaborat|hold|describ|appear)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
 )
 _SOME = r"(?:\w+ ){0,3}?"
 _OPEN = (
     rf"(?=\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
-    r"| (?:wh\w+|how|if|any\w*|here|yet|so far|about|by|from|to me)\b)"
+    r"| (?:wh\w+|how|if|as|one|at all|any\w*(?! (?:other|more|else)\b)|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
 _MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea)\b"
@@ -65,7 +67,9 @@ _DICHO = (
     r"|dij(?:iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
     r"|recuerdo(?! mal))\b"
 )
-_DICE = r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl)an?|sabe)\b"
+_DICE = (
+    r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl|cuent)an?|sabe)\b"
+)
 _OF_THE_SOURCE = (
     rf"{_SOURCE}(?: \w+){{0,3}}? (?:{_NOT} {_SOME}(?:{_TELL}|have\b)|lacks?\b|omits?\b|says? nothing"
     r"|(?:is|are|stays?|remains?) silent|leaves? (?:\w+ )+(?:out|open)\b)"
@@ -75,7 +79,7 @@ _DENIES = re.compile(
         (
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
-            rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified)|(?:not|non) ?{_TELL}){_OPEN}",
+            rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified|named|told)|(?:not|non) ?{_TELL}){_OPEN}",
             # nothing found: "no information", "there is nothing in our chats", "no price is given"
             r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
             rf"(?:no|{_NOT} (?:have |an?y? |enough )+|insufficient) (?:\w+ )?{_MATTER}",
@@ -85,16 +89,18 @@ _DENIES = re.compile(
             # the speaker, or who asks: "I don't know", "you never said"
             rf"(?:\b(?:i|im|ive|we|weve)|\A(?:and|so)?) ?{_NOT} {_SOME}(?:know|have|see|seen|find|found|remember"
             r"|recall|tell|say|determine|answer|sure|aware|able|told|believe you)\b",
+            r"\bunable to (?:find|tell|say)\b|\bwithout (?:giv|nam|say|mention|tell)ing\b",
             rf"\b(?:you|youve|youd|we|weve|user)(?: have| had| did)? ?{_NOT} {_SOME}{_TELL}"
             r"(?!.* to (?!me\b|us\b)\w+\Z)",
             # a telling: "it was not mentioned", "his age never came up"
-            rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
+            rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|(?:some|any)thing \w+|\w+ly) )*{_TELL}{_OPEN}",
             rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
             # Spanish
             r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
             rf"(?:sido )?{_DICHO}",
             rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) )(?:no|nunca) (?:lo |me )*{_DICE}"
-            rf"|\b(?:no|nunca) se (?:me )?{_DICE}|\bno sale en (?:\w+ )?{_SOURCE}",
+            rf"|\b(?:no|nunca) se (?:me )?{_DICE}"
+            rf"|\bno (?:sale|hay nada) (?:sobre|en (?:ningun|(?:\w+ )?{_SOURCE}))",
             rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
             r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"
             r"|\Adesconocid[oa]\b|\bno (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)",
@@ -115,6 +121,11 @@ _GUESSES = re.compile(
     r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
     r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
+_OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
+_LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
+_ANY: Final = frozenset(
+    "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
+)
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
 _CLAUSES = re.compile(rf"[;:()—–]|\s-\s|,?\s(?={_CONTRADICTS.pattern}|(?:and|so|y)\b)|,\s")
 _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
@@ -127,10 +138,10 @@ def is_abstention(reply: str) -> bool:
     what the conversation lacks, other sentences may tell what that has instead; else a long reply, or one that goes
     on after a "but", does not count. One that guesses never does.
     """
-    said = [one for one in _SENTENCES.split(without_reasoning(reply)) if _plain(one) and not one.endswith("?")]
+    said = _statements(reply)
     if not said or len(_plain(said[0]).split()) > _LONGEST:
         return False
-    clauses = [plain for one in _CLAUSES.split(folded(said[0])) if (plain := _plain(one))]
+    clauses = _clauses_of(said[0])
     denials = [at for at, one in enumerate(clauses) if _DENIES.search(one)]
     if not denials or not all(_FIRST_OF_ALL.search(one) for one in clauses[: denials[0]]):
         return False
@@ -141,6 +152,47 @@ def is_abstention(reply: str) -> bool:
             return False
         rest = f"{rest} {further}"
     return not _CONTRADICTS.search(rest) and not _GUESSES.search(f"{rest} {further}")
+
+
+def _declines(reply: str, question: str) -> bool:
+    """Return whether a reply to a question that nothing answers says so in one of its clauses.
+
+    The clause says that something was not told, and of what is asked if of anything; or it denies what the question
+    takes for granted, and no more. What the sentence goes on with is no "but", and nothing behind it is a guess.
+    """
+    said = _statements(reply)
+    for at, sentence in enumerate(said):
+        clauses = _clauses_of(sentence)
+        for here, clause in enumerate(clauses):
+            if _denies_what_is_asked(clause, question):
+                rest, further = " ".join(clauses[here + 1 :]), _plain(" ".join(said[at + 1 :]))
+                goes_on = _CONTRADICTS.search(rest) or _CONTRADICTS.match(further)
+                return not goes_on and not _GUESSES.search(f"{rest} {further}")
+    return False
+
+
+def _denies_what_is_asked(clause: str, question: str) -> bool:
+    asked, clause = asked_by(question), _LINK.sub("", clause)
+    if _DENIES.search(clause):
+        about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
+        return all(token.text.endswith("ly") for token in about) or any(
+            _is_among(one, asked.words) for one in about
+        )
+    words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
+    negation = next((at for at, token in enumerate(words) if token.text in NEGATIONS), len(words))
+    denied = [token for token in words[negation + 1 :] if token.text not in _ANY | FORMS_A_QUESTION]
+    return all(_is_among(token, asked.words) for token in denied) and any(
+        token.text not in asked.names for token in denied
+    )
+
+
+def _statements(reply: str) -> list[str]:
+    """Return the sentences of a reply, but for questions."""
+    return [one for one in _SENTENCES.split(without_reasoning(reply)) if _plain(one) and not one.endswith("?")]
+
+
+def _clauses_of(sentence: str) -> list[str]:
+    return [plain for one in _CLAUSES.split(folded(sentence)) if (plain := _plain(one))]
 
 
 def _plain(text: str) -> str:
@@ -160,7 +212,9 @@ def score_recall(question: Question, text: str) -> Score:
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
         gives_it = question.suggested is not None and asserted(question.suggested, answer, question.text)[0]
-        score = _judged(is_abstention(text) and not gives_it, text, "abstention")
+        score = _judged(
+            (is_abstention(text) or _declines(text, question.text)) and not gives_it, text, "abstention"
+        )
         denies = not NEGATIONS.isdisjoint(token.text for token in tokens_of(answer))
         return score.model_copy(update={"uncertain": denies and score.outcome == "wrong" and not gives_it})
     if is_abstention(text):
