@@ -363,7 +363,8 @@ def _is_among(token: Token, known: Iterable[Token]) -> bool:
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
-_PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
+_PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
+_A_MONTH: Final = re.compile(r"(?<=\w )an? (?=(?:hour|day|week|month|year)\b)")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
@@ -380,7 +381,7 @@ def _without_what_is_asked(question: Question) -> str | None:
     street.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    parts = [part[0] for part in _PART.finditer(question.expected)]
+    parts = [part[0] for part in _PART.finditer(_A_MONTH.sub("per ", question.expected))]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
     is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
@@ -388,7 +389,11 @@ def _without_what_is_asked(question: Question) -> str | None:
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
-    is_open = token.kind in ("word", "mark") or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
+    is_open = (
+        token.kind in ("word", "mark")
+        or "/" in token.extra
+        or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
+    )
     return is_open and any(same_token(one, token) for one in asked)
 
 

@@ -496,7 +496,7 @@ def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
     return [
         token
         for token in clause
-        if token.kind == "word"
+        if (token.kind == "word" or "/" in token.extra)
         and token.text not in STOP_WORDS | _NO_SUBJECT | _AUXILIARY
         and not any(same_token(one, token) for one in asked.words)
     ]
@@ -733,7 +733,7 @@ VETOES: Final[Sequence[Veto]] = (
         after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
         r"|\s?/\s?\w+(?![\w/])"
-        r"|(?:, \w+(?: \w+){0,2})+,? (?:or|o|u)\b"
+        r"|(?:, (?!give or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b"
         r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
         r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d",
     ),
