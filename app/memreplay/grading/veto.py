@@ -152,7 +152,8 @@ _DENIES_NOTHING: Final = re.compile(
     r"\bno \w+ (?:better|other|greater) than\b|\bnot (?:only|just|least|surprisingly)\b|\bno solo\b"
     r"|\bno (?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
     r"|\b(?:without|sin)(?: an?| any| una?)?(?: \w+){1,2} (?:at|in|on|to|by|for|from|with|en|por|para|con|al?)\b"
-    r"|\b(?:cant|cannot) wait\b|\bnever (?:fail|stop|ceas|miss)\w*|\bcouldnt (?:help|be (?:more|\w+er)\b)"
+    r"|\b(?:ca(?:nt|nnot)|could(?:nt| not)) (?:wait|put|stop|help|resist|get enough|be (?:more|\w+er))\b"
+    r"|\bnever (?:fail|stop|ceas|miss)\w*"
     r"|\b(?:not|\w+nt|never|no)\b.*\b(?:until|till|hasta)\b"
 )
 """Negations that affirm what stands behind them: "without a hiccup in", "not until"."""
@@ -279,6 +280,9 @@ CONCLUDES: Final = re.compile(
 )
 
 
+_EITHER: Final = re.compile(r"(\w+),? (?:or|o) (?:the |an? |el |la |una? )?(\w+)")
+
+
 def _is_bound_otherwise(place: Place) -> bool:
     return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
@@ -287,13 +291,37 @@ def _is_overruled(place: Place) -> bool:
     """Return the reply concludes with another value of the same kind; what it says on the way there is not its
     answer.
     """
-    one = place.matched[0]
+    return any(_has_rival(place, *found.span()) for found in CONCLUDES.finditer(place.plain, place.end))
+
+
+_BECAUSE: Final = re.compile(
+    r"\b(?:because|since(?! ?\Z| (?:early|late|mid|the|about|around)\b)|given that|porque|ya que)\b[^.;\n]*\Z"
+)
+
+
+def _is_in_a_reason(place: Place) -> bool:
+    """Return whether the answer stands in a reason for another value: "on Thursday, because Friday is taken"."""
+    begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
+    reason = _BECAUSE.search(place.plain, begin, place.start)
+    return reason is not None and _has_rival(place, begin, reason.start())
+
+
+def _has_rival(place: Place, begin: int, end: int) -> bool:
+    """Return whether a value of the same kind stands there, or the other of two that the question names."""
+    one, there = place.matched[0], [token for token in place.given if begin <= token.start < end]
+    rivals = [token for token in there if not same_token(one, token)]
+    names = {names for names in _EITHER.findall(place.asked) if one.text in names}
+    takes_it_up = begin < place.start or any(
+        same_token(token, word)
+        for token in rivals
+        for word in asked_by(place.question).words
+        if not any(word.text in pair for pair in names)
+    )
     return any(
         (token.text in DAY_NAMES and one.text in DAY_NAMES)
         or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
-        for found in CONCLUDES.finditer(place.plain, place.end)
-        for token in place.given
-        if found.start() <= token.start < found.end() and not same_token(one, token)
+        or (takes_it_up and any(token.text in pair for pair in names))
+        for token in rivals
     )
 
 
@@ -303,7 +331,8 @@ _DONT_KNOW: Final = re.compile(
     r"|un)(?: )?(?:sure|certain)|not sure|no idea|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que"
     r"|cual|quien|donde|cuando|como|cuant\w+)\b)|(?:no|without any|without a) way (?:for me )?to (?:know|tell"
     r"|be sure)|could (?:just as well|equally|also) be|no (?:me acuerdo|(?:lo )?recuerdo(?! mal))"
-    r"|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
+    r"|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)|rather not (?:say|commit)"
+    r"|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
 _MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may be|quizas?|tal vez|puede que)\b")
 
@@ -511,7 +540,8 @@ def _another_clause_answers(place: Place) -> bool:
     asked, matched = asked_by(place.question), place.matched
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
     is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
-    if place.among > 1 or is_told_at_length or CORRECTS_ITSELF.search(place.plain):
+    is_concluded = any(found.start() < place.start < found.end() for found in CONCLUDES.finditer(place.plain))
+    if place.among > 1 or is_told_at_length or is_concluded or CORRECTS_ITSELF.search(place.plain):
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
@@ -595,16 +625,23 @@ def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
     is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
-    if not is_acting or not asked.names.isdisjoint(re.findall(r"\w+", place.plain)):
-        return False
     begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
-    who, *rest = (token for token in place.given if begin <= token.start)
-    verb = next((token for token in rest if token.text not in _AUXILIARY), who)
-    is_name = who.text in map(folded, NAME.findall(place.reply)) and who not in place.matched
-    is_other = who.text in STOP_WORDS | _NO_SUBJECT or who.text.endswith(("ing", "ly"))
-    is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
-    does_it = verb.text not in UNITS and any(same_token(one, verb) for one in asked.words)
-    return is_name and does_it and not (is_other or is_short_for)
+    behind = _CLAUSE.search(place.plain, place.end)
+    end = behind.start() if behind else len(place.plain)
+    clause = [token for token in place.given if begin <= token.start < end]
+    if not is_acting or not asked.names.isdisjoint(token.text for token in clause):
+        return False
+    is_named = not asked.names.isdisjoint(token.text for token in place.given)
+    names = frozenset(map(folded, NAME.findall(place.reply))) - STOP_WORDS - _NO_SUBJECT
+    for at, who in enumerate(clause):
+        verb = next((token for token in clause[at + 1 :] if token.text not in _AUXILIARY), who)
+        is_name = who.text in names and who not in place.matched and not who.text.endswith(("ing", "ly"))
+        is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
+        deeds = asked.words if at == 0 and not is_named else [asked.verb] if asked.verb else []
+        does_it = verb.text not in UNITS and any(same_token(one, verb) for one in deeds)
+        if is_name and does_it and not is_short_for:
+            return True
+    return False
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
@@ -708,10 +745,11 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "X. The answer is Y",
         "superseded",
-        after=r"[\s\S]*?\b(?:(?:the|my|final|correct|right) answer(?: is| would be|:)|answer:"
+        after=r"[\s\S]*?\b(?:(?:(?:the|my)(?: \w+)?|final|correct|right) answer(?: is| would be|:)|answer:"
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
+    Veto("Y, because of X", "denied", unless=r"\b(?:why|reasons?|por que|razon|motivo)\b", when=_is_in_a_reason),
     Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
@@ -730,7 +768,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "X or Y, X to Y",
         "hedged",
-        after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
+        after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
         r"|\s?/\s?\w+(?![\w/])"
         r"|(?:, (?!give or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b"
@@ -762,6 +800,7 @@ _EXPECTED: Final = re.compile(
 )
 _LEAD_IN: Final = re.compile(
     r"\W*(?:(?:(?:the |my )?answer(?: is)?|(?:la )?respuesta(?: es)?|well|so|pues|bueno"
+    r"|unfortunately|sadly|(?:im |i am )?(?:sorry|afraid)|por desgracia|desgraciadamente|lamentablemente|lo siento"
     rf"|based on [^,.]*|according to [^,.]*)\W+|{_LIKELY}\W+)*"
 )
 _YES: Final = re.compile(

@@ -174,7 +174,7 @@ SAME_WORDS: Final[dict[str, str]] = {
         " trash/sofa couch/mobile cellphone/shop store/aubergine eggplant/courgette zucchini/lift elevator/child"
         " kid/children kids/ill sick/purchase buy/repair fix/begin start/car automobile/lawyer solicitor"
         " attorney/large big/house home/colleague coworker/application app/repository repo/specification"
-        " spec/configuration config/administrator admin/reservation booking"
+        " spec/calle c/work job/configuration config/administrator admin/reservation booking"
     ).split("/")
     for word in words.split()[1:]
 } | IRREGULAR_FORMS  # fmt: skip
