@@ -57,6 +57,13 @@ class Place:
         return self.given[self.match.last].end
 
     @cached_property
+    def clause(self) -> tuple[int, int]:
+        """Begin and end of the clause in which the answer stands."""
+        behind = _CLAUSE.search(self.plain, self.end)
+        begin = max((found.end() for found in _CLAUSE.finditer(self.plain, 0, self.start)), default=0)
+        return begin, behind.start() if behind else len(self.plain)
+
+    @cached_property
     def matched(self) -> Sequence[Token]:
         return self.given[self.match.first : self.match.last + 1]
 
@@ -161,11 +168,6 @@ _DENIES_NOTHING: Final = re.compile(
 
 def _is_negated(place: Place) -> bool:
     """Return a negation governs the answer: "not X", "did not move to X"."""
-    if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
-        return False
-    if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
-        # "Friday, not Tuesday" has both words of "Tuesday and Friday".
-        return True
     before = [token.text for token in place.given[: place.match.first]]
     words = before[max((at for at, word in enumerate(before, start=1) if word in _CLAUSE_ENDS), default=0) :]
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
@@ -301,9 +303,8 @@ _BECAUSE: Final = re.compile(
 
 def _is_in_a_reason(place: Place) -> bool:
     """Return whether the answer stands in a reason for another value: "on Thursday, because Friday is taken"."""
-    begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
-    reason = _BECAUSE.search(place.plain, begin, place.start)
-    return reason is not None and _has_rival(place, begin, reason.start())
+    reason = _BECAUSE.search(place.plain, place.clause[0], place.start)
+    return reason is not None and _has_rival(place, place.clause[0], reason.start())
 
 
 def _has_rival(place: Place, begin: int, end: int) -> bool:
@@ -477,7 +478,6 @@ _ASIDE: Final = re.compile(
     r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
     r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
 )
-_NEWLY: Final = re.compile(r"\b(?:now|currently|today|since|new|later|finally|actually|ahora|actualmente|desde)\b")
 _SAID_OF_ONE_THING: Final = 3
 """Words. A longer answer is hardly said of anything else than what is asked about."""
 _LONG_REPLY: Final = 40
@@ -546,7 +546,7 @@ def _another_clause_answers(place: Place) -> bool:
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
         mine = [at for at, clause in enumerate(clauses) if any(token in clause for token in matched)]
-        if len(mine) != 1 or _NEWLY.search(_joined(clauses[mine[0]])):
+        if len(mine) != 1:
             continue
         clause, here = clauses[mine[0]], taken[mine[0]]
         own = [token for token in _said_by(clause, asked) if token not in matched]
@@ -608,8 +608,7 @@ def _is_said_of_a_relative(place: Place) -> bool:
     person.
     """
     plain, asked, start = place.plain, place.asked, place.start
-    begin = max((found.end() for found in _CLAUSE.finditer(plain, 0, start)), default=0)
-    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, begin, start)][::-1]), None)
+    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, place.clause[0], start)][::-1]), None)
     if subject is None or re.search(rf"\b{subject['who']}", asked):
         return False
     whose = subject["whose"]
@@ -617,7 +616,7 @@ def _is_said_of_a_relative(place: Place) -> bool:
         is_near = bool(_ABOUT_ME.search(asked))
     else:
         is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
-    beside = plain[subject.end("who") : start] + re.split(rf",|{_CLAUSE.pattern}", plain[place.end :])[0]
+    beside = plain[subject.end("who") : start] + plain[place.end : place.clause[1]].split(",")[0]
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
 
@@ -625,10 +624,7 @@ def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
     is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
-    begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
-    behind = _CLAUSE.search(place.plain, place.end)
-    end = behind.start() if behind else len(place.plain)
-    clause = [token for token in place.given if begin <= token.start < end]
+    clause = [token for token in place.given if place.clause[0] <= token.start < place.clause[1]]
     if not is_acting or not asked.names.isdisjoint(token.text for token in clause):
         return False
     is_named = not asked.names.isdisjoint(token.text for token in place.given)
