@@ -60,7 +60,7 @@ _OPEN = (
     r"| (?:wh\w+|how|if|as|one|at all|any\w*(?! (?:other|more|else)\b)|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
-_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea)\b"
+_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea|clue)\b"
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
@@ -89,7 +89,8 @@ _DENIES = re.compile(
             # the speaker, or who asks: "I don't know", "you never said"
             rf"(?:\b(?:i|im|ive|we|weve)|\A(?:and|so)?) ?{_NOT} {_SOME}(?:know|have|see|seen|find|found|remember"
             r"|recall|tell|say|determine|answer|sure|aware|able|told|believe you)\b",
-            r"\bunable to (?:find|tell|say)\b|\bwithout (?:giv|nam|say|mention|tell)ing\b",
+            r"\bunable to (?:find|tell|say)\b|\bwithout (?:giv|nam|say|mention|tell)ing\b"
+            r"|\b(?:g[ia]ves?|given|mention(?:s|ed)?|says?|said|tells?|told) (?:no|nothing)\b",
             rf"\b(?:you|youve|youd|we|weve|user)(?: have| had| did)? ?{_NOT} {_SOME}{_TELL}"
             r"(?!.* to (?!me\b|us\b)\w+\Z)",
             # a telling: "it was not mentioned", "his age never came up"
@@ -123,7 +124,9 @@ _GUESSES = re.compile(
 )
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
 _LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
-_ANY: Final = frozenset(
+_TELLS: Final = re.compile(_TELL)
+_NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
+_ANY: Final = FORMS_A_QUESTION | frozenset(
     "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
 )
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
@@ -179,8 +182,8 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
             _is_among(one, asked.words) for one in about
         )
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
-    negation = next((at for at, token in enumerate(words) if token.text in NEGATIONS), len(words))
-    denied = [token for token in words[negation + 1 :] if token.text not in _ANY | FORMS_A_QUESTION]
+    negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
+    denied = [token for token in words[negation + 1 :] if token.text not in _ANY and not _TELLS.match(token.text)]
     return all(_is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
