@@ -167,7 +167,10 @@ _DENIES_NOTHING: Final = re.compile(
 
 
 def _is_negated(place: Place) -> bool:
-    """Return a negation governs the answer: "not X", "did not move to X"."""
+    """Return whether a negation governs the answer: "not X", "did not move to X"."""
+    if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
+        # "Friday, not Tuesday" has both words of "Tuesday and Friday".
+        return True
     before = [token.text for token in place.given[: place.match.first]]
     words = before[max((at for at, word in enumerate(before, start=1) if word in _CLAUSE_ENDS), default=0) :]
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
