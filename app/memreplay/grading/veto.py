@@ -168,6 +168,8 @@ _DENIES_NOTHING: Final = re.compile(
 
 def _is_negated(place: Place) -> bool:
     """Return whether a negation governs the answer: "not X", "did not move to X"."""
+    if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
+        return False
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
         # "Friday, not Tuesday" has both words of "Tuesday and Friday".
         return True
