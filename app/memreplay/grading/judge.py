@@ -60,7 +60,9 @@ _OPEN = (
     r"| (?:wh\w+|how|if|as|one|at all|any\w*(?! (?:other|more|else)\b)|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
-_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea|clue)\b"
+_MATTER = (
+    r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea|clue)\b"
+)
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
