@@ -14,6 +14,7 @@ from memreplay.grading.match import binds_otherwise, contains, enumeration, in_f
 from memreplay.grading.read import (
     Token,
     content_of,
+    is_stop_word,
     json_values,
     same_token,
     shortened,
@@ -27,6 +28,7 @@ from memreplay.grading.veto import (
     NAME,
     NEGATIONS,
     Rejection,
+    asked_by,
     asserted,
     expected_polarity,
     polarity_of,
@@ -47,25 +49,29 @@ _NOT = (
     r"|(?:do|does|did|have|has|had|is|are|was|were|ca|could)nt|cannot)"
 )
 _TELL = (
-    r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:ed|ing)?|sp[eo]ken?|known|clear"
-    r"|(?:br(?:ing|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
+    r"(?:sa(?:y|id|ys)|t(?:ells?|old)|g[ia]ven?|gives?|gave|talk(?:s|ed|ing)?|sp[eo]ken?|known|clear"
+    r"|(?:br(?:ings?|ought)|c[oa]mes?)(?: it)? up|(?:get|go|touch)(?:es|s)? (?:in|on)(?:to)?|(?:answer|avail)able"
     r"|(?:mention|discuss|record|reveal|cover|stat|shar|disclos|indicat|not|nam|rais|provid|includ|contain|show"
-    r"|answer|determin|address|elaborat|hold)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
+    r"|answer|determin|address|elaborat|hold|describ|appear)(?:s|e|es|ed)?|(?:specif|clarif)(?:y|ies|ied))\b"
 )
 _SOME = r"(?:\w+ ){0,3}?"
 _OPEN = (
     rf"(?=\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
-    r"| (?:wh\w+|how|if|any\w*|here|yet|so far|about|by|from|to me)\b)"
+    r"| (?:wh\w+|how|if|as|one|at all|any\w*(?! (?:other|more|else)\b)|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
-_MATTER = r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea)\b"
+_MATTER = (
+    r"(?:information|mention|indication|evidence|record|reference|details?|data|answer|way|trace|note|idea|clue)\b"
+)
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
     r"|dij(?:iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
     r"|recuerdo(?! mal))\b"
 )
-_DICE = r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl)an?|sabe)\b"
+_DICE = (
+    r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl|cuent)an?|sabe)\b"
+)
 _OF_THE_SOURCE = (
     rf"{_SOURCE}(?: \w+){{0,3}}? (?:{_NOT} {_SOME}(?:{_TELL}|have\b)|lacks?\b|omits?\b|says? nothing"
     r"|(?:is|are|stays?|remains?) silent|leaves? (?:\w+ )+(?:out|open)\b)"
@@ -75,7 +81,7 @@ _DENIES = re.compile(
         (
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
-            rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified)|(?:not|non) ?{_TELL}){_OPEN}",
+            rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified|named|told)|(?:not|non) ?{_TELL}){_OPEN}",
             # nothing found: "no information", "there is nothing in our chats", "no price is given"
             r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
             rf"(?:no|{_NOT} (?:have |an?y? |enough )+|insufficient) (?:\w+ )?{_MATTER}",
@@ -85,16 +91,19 @@ _DENIES = re.compile(
             # the speaker, or who asks: "I don't know", "you never said"
             rf"(?:\b(?:i|im|ive|we|weve)|\A(?:and|so)?) ?{_NOT} {_SOME}(?:know|have|see|seen|find|found|remember"
             r"|recall|tell|say|determine|answer|sure|aware|able|told|believe you)\b",
+            r"\bunable to (?:find|tell|say)\b|\bwithout (?:giv|nam|say|mention|tell)ing\b"
+            r"|\b(?:g[ia]ves?|given|mention(?:s|ed)?|says?|said|tells?|told) (?:no|nothing)\b",
             rf"\b(?:you|youve|youd|we|weve|user)(?: have| had| did)? ?{_NOT} {_SOME}{_TELL}"
             r"(?!.* to (?!me\b|us\b)\w+\Z)",
             # a telling: "it was not mentioned", "his age never came up"
-            rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|\w+ly) )*{_TELL}{_OPEN}",
+            rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|(?:some|any)thing \w+|\w+ly) )*{_TELL}{_OPEN}",
             rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
             # Spanish
             r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
             rf"(?:sido )?{_DICHO}",
             rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) )(?:no|nunca) (?:lo |me )*{_DICE}"
-            rf"|\b(?:no|nunca) se (?:me )?{_DICE}|\bno sale en (?:\w+ )?{_SOURCE}",
+            rf"|\b(?:no|nunca) se (?:me )?{_DICE}"
+            rf"|\bno (?:sale|hay nada) (?:sobre|en (?:ningun|(?:\w+ )?{_SOURCE}))",
             rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
             r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"
             r"|\Adesconocid[oa]\b|\bno (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)",
@@ -115,6 +124,13 @@ _GUESSES = re.compile(
     r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
     r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
+_OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
+_LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
+_TELLS: Final = re.compile(_TELL)
+_NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
+_ANY: Final = FORMS_A_QUESTION | frozenset(
+    "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
+)
 _SENTENCES = re.compile(r"(?<=[.!?;])\s+|\n")
 _CLAUSES = re.compile(rf"[;:()—–]|\s-\s|,?\s(?={_CONTRADICTS.pattern}|(?:and|so|y)\b)|,\s")
 _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
@@ -127,10 +143,10 @@ def is_abstention(reply: str) -> bool:
     what the conversation lacks, other sentences may tell what that has instead; else a long reply, or one that goes
     on after a "but", does not count. One that guesses never does.
     """
-    said = [one for one in _SENTENCES.split(without_reasoning(reply)) if _plain(one) and not one.endswith("?")]
+    said = _statements(reply)
     if not said or len(_plain(said[0]).split()) > _LONGEST:
         return False
-    clauses = [plain for one in _CLAUSES.split(folded(said[0])) if (plain := _plain(one))]
+    clauses = _clauses_of(said[0])
     denials = [at for at, one in enumerate(clauses) if _DENIES.search(one)]
     if not denials or not all(_FIRST_OF_ALL.search(one) for one in clauses[: denials[0]]):
         return False
@@ -141,6 +157,47 @@ def is_abstention(reply: str) -> bool:
             return False
         rest = f"{rest} {further}"
     return not _CONTRADICTS.search(rest) and not _GUESSES.search(f"{rest} {further}")
+
+
+def _declines(reply: str, question: str) -> bool:
+    """Return whether a reply to a question that nothing answers says so in one of its clauses.
+
+    The clause says that something was not told, and of what is asked if of anything; or it denies what the question
+    takes for granted, and no more. What the sentence goes on with is no "but", and nothing behind it is a guess.
+    """
+    said = _statements(reply)
+    for at, sentence in enumerate(said):
+        clauses = _clauses_of(sentence)
+        for here, clause in enumerate(clauses):
+            if _denies_what_is_asked(clause, question):
+                rest, further = " ".join(clauses[here + 1 :]), _plain(" ".join(said[at + 1 :]))
+                goes_on = _CONTRADICTS.search(rest) or _CONTRADICTS.match(further)
+                return not goes_on and not _GUESSES.search(f"{rest} {further}")
+    return False
+
+
+def _denies_what_is_asked(clause: str, question: str) -> bool:
+    asked, clause = asked_by(question), _LINK.sub("", clause)
+    if _DENIES.search(clause):
+        about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
+        return all(token.text.endswith("ly") for token in about) or any(
+            _is_among(one, asked.words) for one in about
+        )
+    words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
+    negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
+    denied = [token for token in words[negation + 1 :] if token.text not in _ANY and not _TELLS.match(token.text)]
+    return all(_is_among(token, asked.words) for token in denied) and any(
+        token.text not in asked.names for token in denied
+    )
+
+
+def _statements(reply: str) -> list[str]:
+    """Return the sentences of a reply, but for questions."""
+    return [one for one in _SENTENCES.split(without_reasoning(reply)) if _plain(one) and not one.endswith("?")]
+
+
+def _clauses_of(sentence: str) -> list[str]:
+    return [plain for one in _CLAUSES.split(folded(sentence)) if (plain := _plain(one))]
 
 
 def _plain(text: str) -> str:
@@ -160,7 +217,9 @@ def score_recall(question: Question, text: str) -> Score:
         return score_without_answer(question, "unparsed", text)
     if question.abstain:
         gives_it = question.suggested is not None and asserted(question.suggested, answer, question.text)[0]
-        score = _judged(is_abstention(text) and not gives_it, text, "abstention")
+        score = _judged(
+            (is_abstention(text) or _declines(text, question.text)) and not gives_it, text, "abstention"
+        )
         denies = not NEGATIONS.isdisjoint(token.text for token in tokens_of(answer))
         return score.model_copy(update={"uncertain": denies and score.outcome == "wrong" and not gives_it})
     if is_abstention(text):
@@ -309,7 +368,8 @@ def _is_among(token: Token, known: Iterable[Token]) -> bool:
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
-_PART: Final = re.compile(r"(?:\bof |\bde )?[^\s,]+,?")
+_PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
+_A_MONTH: Final = re.compile(r"(?<=\w )an? (?=(?:hour|day|week|month|year)\b)")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
@@ -326,7 +386,7 @@ def _without_what_is_asked(question: Question) -> str | None:
     street.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    parts = [part[0] for part in _PART.finditer(question.expected)]
+    parts = [part[0] for part in _PART.finditer(_A_MONTH.sub("per ", question.expected))]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
     is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
@@ -334,7 +394,11 @@ def _without_what_is_asked(question: Question) -> str | None:
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
-    is_open = token.kind in ("word", "mark") or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
+    is_open = (
+        token.kind in ("word", "mark")
+        or "/" in token.extra
+        or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
+    )
     return is_open and any(same_token(one, token) for one in asked)
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise, permutations
 from typing import Final
 
-from memreplay.grading.read import Token, content_of, folded, is_stop_word, same_token, stem_keys, tokens_of
+from memreplay.grading.read import Token, content_of, folded, is_stop_word, same_token, tokens_of
 from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, SAME_WORDS, STOP_WORDS
 
 
@@ -23,11 +23,6 @@ class Match:
 
     first: int
     last: int
-
-
-_STOP_STEMS: Final = frozenset(
-    key for word in STOP_WORDS for token in tokens_of(word) if token.kind == "word" for key in stem_keys(token)
-)
 
 
 @lru_cache(maxsize=4096)
@@ -45,13 +40,8 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     wanted = _wanted(answer)
     if not wanted:
         return
-    content = _content_with_marks(text)
-    if any(w.kind == "word" and not _STOP_STEMS.isdisjoint(stem_keys(w)) for w in wanted):
-        content = [
-            (index, token)
-            for index, token in enumerate(tokens_of(text))
-            if not is_stop_word(token) or any(same_token(w, token) for w in wanted)
-        ]
+    is_bare = all(map(is_stop_word, wanted))
+    content = list(enumerate(tokens_of(text))) if is_bare else _content_with_marks(text)
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
     width = len(wanted) + (2 if len(wanted) > 1 else 0)
     last = -1

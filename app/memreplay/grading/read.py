@@ -25,6 +25,7 @@ from memreplay.grading.vocabulary import (
     NO_MONTH_ALONE,
     NOT_ALONE,
     ORDINALS,
+    RATES,
     SAME_WORDS,
     SCALE,
     SHORT_SCALES,
@@ -185,7 +186,7 @@ _LEXER: Final = re.compile(
                 |(?:(?<![^\W_])|(?<=\bv))(?<![.,])[+-]?\d+(?:[.,]\d+)?)
     | (?P<sign>(?:us|au|ca)\$|[£$€¥₹%°]c?|°[cf])
     | (?P<word>[^\W_]+)
-    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–]|(?<=\S[ ])-(?=[ ])|,(?!\d))
+    | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–→]|(?<=\S[ ])-(?=[ ])|,(?!\d))
     )""",
     re.VERBOSE,
 )
@@ -535,10 +536,51 @@ def _as_part(token: Token, whole: Token) -> float | None:
     return token.number / 100 if follows and not token.extra and token.number in range(10, 100) else None
 
 
+_EACH: Final = frozenset("every each cada per al por".split())
+_OF_A_RATE: Final = _EACH | frozenset("a an la una vez once".split())
+
+
+def with_rates(found: list[Token]) -> list[Token]:
+    """Rates are one number per unit of time: "weekly" and "once per week", "every 12 hours" and "twice a day"."""
+    result: list[Token] = []
+    for token in found:
+        unit, length = RATES.get(token.text, ""), 1.0
+        is_led = bool(result) and (
+            result[-1].text in _EACH
+            or (result[-1].text in ("a", "an", "la") and len(result) > 1 and _is_counted(result[-2]))
+        )
+        if is_led and token.kind == "number" and result[-1].text in ("every", "each", "cada"):
+            unit, length = token.extra, token.number
+        elif is_led and token.kind == "word":
+            unit = UNITS.get(token.text, "")
+        if MEASURES.get(unit, ("",))[0] not in ("time", "months") or not length:
+            result.append(token)
+            continue
+        times, first = 1.0, token
+        while result and (result[-1].text in _OF_A_RATE or result[-1].extra == "x"):
+            first = result.pop()
+            times = first.number if first.extra == "x" else times
+        rate = _amount(times / length, f"/{unit}")
+        result.append(rate._replace(text=f"{first.text} {token.text}", start=first.start, end=token.end))
+    return result
+
+
+def _is_counted(token: Token) -> bool:
+    """Return whether "a week" behind a token is each week."""
+    return token.kind == "number" or token.text in ("once", "vez", "a") or bool(_unit_of(token))
+
+
 def same_amount(wanted: Token, given: Token) -> bool:
     """Return whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
     if PAIR in (wanted.extra, given.extra):
         return not _figures_read(wanted).isdisjoint(_figures_read(given))
+    rates = [one for one in (wanted, given) if one.extra.startswith("/")]
+    if len(rates) == 1:  # "3" is "three times a week", but "1" is not "weekly"
+        return wanted.value == given.value != 1 and not {wanted.extra, given.extra} - {"", "x", rates[0].extra}
+    if rates:
+        measured = [MEASURES[one.extra[1:]] for one in (wanted, given)]
+        per_unit = (wanted.number / measured[0][1], given.number / measured[1][1])
+        return measured[0][0] == measured[1][0] and isclose(*per_unit)
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
         return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
     for one, other in ((wanted, given), (given, wanted)):
@@ -573,7 +615,7 @@ def with_asked_unit(answer: str, question: str) -> str:
 @lru_cache(maxsize=16384)
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a text, canonical."""
-    return tuple(with_dates(with_units(with_times(with_numbers(lexed(folded(text)))))))
+    return tuple(with_dates(with_rates(with_units(with_times(with_numbers(lexed(folded(text))))))))
 
 
 def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:

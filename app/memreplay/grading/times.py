@@ -53,6 +53,7 @@ class Time(NamedTuple):
 _SLACK: Final = 3
 """Days by which a text may be less precise: "last week" is read as seven to ten days."""
 _ANY_YEAR: Final = 2000
+_A_YEAR: Final = 365
 _Plain = tuple[int | None, int | None, int | None]
 """Year, month, day; None where it is not said."""
 
@@ -119,12 +120,10 @@ def answers_when(wanted: Sequence[Time], text: str, expected: str) -> Sequence[T
     """
     dated, relative = _dated_and_relative(text)
     years = {time.first.year for time in dated if not time.is_of_any_year}
-    if len(years) == 1:
+    if len(years) == 1 and (parts := [time for time in dated if time.is_of_any_year]):
         shift = relativedelta(years=min(years) - _ANY_YEAR)
-        dated = [
-            Time(time.first + shift, time.last + shift, time.words) if time.is_of_any_year else time
-            for time in dated
-        ]
+        dated = [time for time in dated if not time.is_of_any_year and time.days < _A_YEAR]
+        dated += [Time(time.first + shift, time.last + shift, time.words) for time in parts]
     named = {time.first for time, _, _ in _dates_in(expected, folded(expected)) if time not in wanted}
     bases = named | {base for base, time in relative if time.says(wanted)}
     dated = [time for time in dated if time.days > 1 or time.first not in bases]

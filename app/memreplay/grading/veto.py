@@ -57,6 +57,13 @@ class Place:
         return self.given[self.match.last].end
 
     @cached_property
+    def clause(self) -> tuple[int, int]:
+        """Begin and end of the clause in which the answer stands."""
+        behind = _CLAUSE.search(self.plain, self.end)
+        begin = max((found.end() for found in _CLAUSE.finditer(self.plain, 0, self.start)), default=0)
+        return begin, behind.start() if behind else len(self.plain)
+
+    @cached_property
     def matched(self) -> Sequence[Token]:
         return self.given[self.match.first : self.match.last + 1]
 
@@ -152,14 +159,15 @@ _DENIES_NOTHING: Final = re.compile(
     r"\bno \w+ (?:better|other|greater) than\b|\bnot (?:only|just|least|surprisingly)\b|\bno solo\b"
     r"|\bno (?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
     r"|\b(?:without|sin)(?: an?| any| una?)?(?: \w+){1,2} (?:at|in|on|to|by|for|from|with|en|por|para|con|al?)\b"
-    r"|\b(?:cant|cannot) wait\b|\bnever (?:fail|stop|ceas|miss)\w*|\bcouldnt (?:help|be (?:more|\w+er)\b)"
+    r"|\b(?:ca(?:nt|nnot)|could(?:nt| not)) (?:wait|put|stop|help|resist|get enough|be (?:more|\w+er))\b"
+    r"|\bnever (?:fail|stop|ceas|miss)\w*"
     r"|\b(?:not|\w+nt|never|no)\b.*\b(?:until|till|hasta)\b"
 )
 """Negations that affirm what stands behind them: "without a hiccup in", "not until"."""
 
 
 def _is_negated(place: Place) -> bool:
-    """Return a negation governs the answer: "not X", "did not move to X"."""
+    """Return whether a negation governs the answer: "not X", "did not move to X"."""
     if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
         return False
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
@@ -279,6 +287,9 @@ CONCLUDES: Final = re.compile(
 )
 
 
+_EITHER: Final = re.compile(r"(\w+),? (?:or|o) (?:the |an? |el |la |una? )?(\w+)")
+
+
 def _is_bound_otherwise(place: Place) -> bool:
     return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
@@ -287,13 +298,36 @@ def _is_overruled(place: Place) -> bool:
     """Return the reply concludes with another value of the same kind; what it says on the way there is not its
     answer.
     """
-    one = place.matched[0]
+    return any(_has_rival(place, *found.span()) for found in CONCLUDES.finditer(place.plain, place.end))
+
+
+_BECAUSE: Final = re.compile(
+    r"\b(?:because|since(?! ?\Z| (?:early|late|mid|the|about|around)\b)|given that|porque|ya que)\b[^.;\n]*\Z"
+)
+
+
+def _is_in_a_reason(place: Place) -> bool:
+    """Return whether the answer stands in a reason for another value: "on Thursday, because Friday is taken"."""
+    reason = _BECAUSE.search(place.plain, place.clause[0], place.start)
+    return reason is not None and _has_rival(place, place.clause[0], reason.start())
+
+
+def _has_rival(place: Place, begin: int, end: int) -> bool:
+    """Return whether a value of the same kind stands there, or the other of two that the question names."""
+    one, there = place.matched[0], [token for token in place.given if begin <= token.start < end]
+    rivals = [token for token in there if not same_token(one, token)]
+    names = {names for names in _EITHER.findall(place.asked) if one.text in names}
+    takes_it_up = begin < place.start or any(
+        same_token(token, word)
+        for token in rivals
+        for word in asked_by(place.question).words
+        if not any(word.text in pair for pair in names)
+    )
     return any(
         (token.text in DAY_NAMES and one.text in DAY_NAMES)
         or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
-        for found in CONCLUDES.finditer(place.plain, place.end)
-        for token in place.given
-        if found.start() <= token.start < found.end() and not same_token(one, token)
+        or (takes_it_up and any(token.text in pair for pair in names))
+        for token in rivals
     )
 
 
@@ -303,7 +337,8 @@ _DONT_KNOW: Final = re.compile(
     r"|un)(?: )?(?:sure|certain)|not sure|no idea|unsure|hard to say|no lo se\b|no se(?=\Z| ?[,.;|]| (?:si|que"
     r"|cual|quien|donde|cuando|como|cuant\w+)\b)|(?:no|without any|without a) way (?:for me )?to (?:know|tell"
     r"|be sure)|could (?:just as well|equally|also) be|no (?:me acuerdo|(?:lo )?recuerdo(?! mal))"
-    r"|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
+    r"|no estoy segur[oa]|not (?:mentioned|specified|stated|clear)|rather not (?:say|commit)"
+    r"|(?:just |only |wild )?guess(?:ing)?\b(?! what))"
 )
 _MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may be|quizas?|tal vez|puede que)\b")
 
@@ -448,7 +483,6 @@ _ASIDE: Final = re.compile(
     r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
     r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
 )
-_NEWLY: Final = re.compile(r"\b(?:now|currently|today|since|new|later|finally|actually|ahora|actualmente|desde)\b")
 _SAID_OF_ONE_THING: Final = 3
 """Words. A longer answer is hardly said of anything else than what is asked about."""
 _LONG_REPLY: Final = 40
@@ -496,7 +530,7 @@ def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
     return [
         token
         for token in clause
-        if token.kind == "word"
+        if (token.kind == "word" or "/" in token.extra)
         and token.text not in STOP_WORDS | _NO_SUBJECT | _AUXILIARY
         and not any(same_token(one, token) for one in asked.words)
     ]
@@ -511,12 +545,13 @@ def _another_clause_answers(place: Place) -> bool:
     asked, matched = asked_by(place.question), place.matched
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
     is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
-    if place.among > 1 or is_told_at_length or CORRECTS_ITSELF.search(place.plain):
+    is_concluded = any(found.start() < place.start < found.end() for found in CONCLUDES.finditer(place.plain))
+    if place.among > 1 or is_told_at_length or is_concluded or CORRECTS_ITSELF.search(place.plain):
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
         mine = [at for at, clause in enumerate(clauses) if any(token in clause for token in matched)]
-        if len(mine) != 1 or _NEWLY.search(_joined(clauses[mine[0]])):
+        if len(mine) != 1:
             continue
         clause, here = clauses[mine[0]], taken[mine[0]]
         own = [token for token in _said_by(clause, asked) if token not in matched]
@@ -578,8 +613,7 @@ def _is_said_of_a_relative(place: Place) -> bool:
     person.
     """
     plain, asked, start = place.plain, place.asked, place.start
-    begin = max((found.end() for found in _CLAUSE.finditer(plain, 0, start)), default=0)
-    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, begin, start)][::-1]), None)
+    subject = next(iter([*_OF_A_RELATIVE.finditer(plain, place.clause[0], start)][::-1]), None)
     if subject is None or re.search(rf"\b{subject['who']}", asked):
         return False
     whose = subject["whose"]
@@ -587,7 +621,7 @@ def _is_said_of_a_relative(place: Place) -> bool:
         is_near = bool(_ABOUT_ME.search(asked))
     else:
         is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
-    beside = plain[subject.end("who") : start] + re.split(rf",|{_CLAUSE.pattern}", plain[place.end :])[0]
+    beside = plain[subject.end("who") : start] + plain[place.end : place.clause[1]].split(",")[0]
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
 
@@ -595,16 +629,20 @@ def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
     is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
-    if not is_acting or not asked.names.isdisjoint(re.findall(r"\w+", place.plain)):
+    clause = [token for token in place.given if place.clause[0] <= token.start < place.clause[1]]
+    if not is_acting or not asked.names.isdisjoint(token.text for token in clause):
         return False
-    begin = max((found.end() for found in _CLAUSE.finditer(place.plain, 0, place.start)), default=0)
-    who, *rest = (token for token in place.given if begin <= token.start)
-    verb = next((token for token in rest if token.text not in _AUXILIARY), who)
-    is_name = who.text in map(folded, NAME.findall(place.reply)) and who not in place.matched
-    is_other = who.text in STOP_WORDS | _NO_SUBJECT or who.text.endswith(("ing", "ly"))
-    is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
-    does_it = verb.text not in UNITS and any(same_token(one, verb) for one in asked.words)
-    return is_name and does_it and not (is_other or is_short_for)
+    is_named = not asked.names.isdisjoint(token.text for token in place.given)
+    names = frozenset(map(folded, NAME.findall(place.reply))) - STOP_WORDS - _NO_SUBJECT
+    for at, who in enumerate(clause):
+        verb = next((token for token in clause[at + 1 :] if token.text not in _AUXILIARY), who)
+        is_name = who.text in names and who not in place.matched and not who.text.endswith(("ing", "ly"))
+        is_short_for = any(name[:2] == who.text[:2] for name in asked.names)
+        deeds = asked.words if at == 0 and not is_named else [asked.verb] if asked.verb else []
+        does_it = verb.text not in UNITS and any(same_token(one, verb) for one in deeds)
+        if is_name and does_it and not is_short_for:
+            return True
+    return False
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
@@ -708,10 +746,11 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "X. The answer is Y",
         "superseded",
-        after=r"[\s\S]*?\b(?:(?:the|my|final|correct|right) answer(?: is| would be|:)|answer:"
+        after=r"[\s\S]*?\b(?:(?:(?:the|my)(?: \w+)?|final|correct|right) answer(?: is| would be|:)|answer:"
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
+    Veto("Y, because of X", "denied", unless=r"\b(?:why|reasons?|por que|razon|motivo)\b", when=_is_in_a_reason),
     Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
@@ -730,10 +769,10 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "X or Y, X to Y",
         "hedged",
-        after=rf"[\s,)\"'*_]*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
+        after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
         r"|\s?/\s?\w+(?![\w/])"
-        r"|(?:, \w+(?: \w+){0,2})+,? (?:or|o|u)\b"
+        r"|(?:, (?!give or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b"
         r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
         r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d",
     ),
@@ -762,6 +801,7 @@ _EXPECTED: Final = re.compile(
 )
 _LEAD_IN: Final = re.compile(
     r"\W*(?:(?:(?:the |my )?answer(?: is)?|(?:la )?respuesta(?: es)?|well|so|pues|bueno"
+    r"|unfortunately|sadly|(?:im |i am )?(?:sorry|afraid)|por desgracia|desgraciadamente|lamentablemente|lo siento"
     rf"|based on [^,.]*|according to [^,.]*)\W+|{_LIKELY}\W+)*"
 )
 _YES: Final = re.compile(

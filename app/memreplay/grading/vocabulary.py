@@ -110,6 +110,16 @@ _FACTORS: Final[dict[str, dict[str, float]]] = {
     "pence": {"p": 1},
     "cents": {"cent": 1},
 }
+RATES: Final[dict[str, str]] = {
+    word: unit
+    for unit, words in {
+        "h": "hourly", "day": "daily diario diaria diarios diarias diariamente",
+        "week": "weekly semanal semanales semanalmente", "month": "monthly mensual mensuales mensualmente",
+        "fortnight": "fortnightly quincenal", "year": "yearly annual annually anual anuales anualmente",
+    }.items()
+    for word in words.split()
+}  # fmt: skip
+"""Word → the unit of time in each of which something happens once."""
 MEASURES: Final[dict[str, tuple[str, float]]] = {
     unit: (measure, factor) for measure, units in _FACTORS.items() for unit, factor in units.items()
 }
@@ -164,7 +174,7 @@ SAME_WORDS: Final[dict[str, str]] = {
         " trash/sofa couch/mobile cellphone/shop store/aubergine eggplant/courgette zucchini/lift elevator/child"
         " kid/children kids/ill sick/purchase buy/repair fix/begin start/car automobile/lawyer solicitor"
         " attorney/large big/house home/colleague coworker/application app/repository repo/specification"
-        " spec/configuration config/administrator admin/reservation booking"
+        " spec/calle c/work job/configuration config/administrator admin/reservation booking"
     ).split("/")
     for word in words.split()[1:]
 } | IRREGULAR_FORMS  # fmt: skip
@@ -173,8 +183,8 @@ SAME_WORDS: Final[dict[str, str]] = {
 STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"
     " their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y e que"
-    " es son fue era su sus mi tu lo le se as around about approximately roughly very just named called one"
-    " ones".split()
+    " es son fue era su sus mi tu lo le se as around about approximately roughly almost nearly casi very just named"
+    " called one ones".split()
 )
 
 FORMS_A_QUESTION: Final = frozenset(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memreplay.grading.judge import is_abstention
+from memreplay.conversations.models import Question
+from memreplay.grading.judge import is_abstention, score_recall
 from memreplay.llm.prompts import NOT_SAID
 
 SAYS_SO = [
@@ -96,6 +97,32 @@ def test_an_abstention_is_recognised() -> None:
 
 def test_an_answer_is_not_an_abstention() -> None:
     assert [reply for reply in ANSWERS if is_abstention(reply)] == []
+
+
+NEVER_SAID = {
+    "How old is Priya's nephew?": (
+        (
+            "Priya talks of a niece; a nephew doesn't appear anywhere.",
+            "I'm unable to find the age of Priya's nephew.",
+        ),
+        ("Five years old, and no information on his birthday.", "Priya's nephew is not in school; he is five."),
+    ),
+    "Who does James support in cricket?": (
+        ("James is a Liverpool fan. Cricket isn't discussed at all.", "James does not support anyone in cricket."),
+        ("He doesn't support India in cricket but England.", "England. He didn't mention any other team."),
+    ),
+    "¿Qué estudió la prima de Andrés?": (
+        ("Andrés habla de su prima, pero no cuenta qué estudió.", "Andrés no tiene ninguna prima."),
+        ("No estudió Medicina, sino Derecho.", "Estudió Derecho, aunque no terminó."),
+    ),
+}
+
+
+def test_where_nothing_was_said_any_denial_of_what_is_asked_is_right_and_an_answer_is_wrong() -> None:
+    for text, (right, wrong) in NEVER_SAID.items():
+        question = Question(id="q", kind="recall", type="x", text=text, expected="Not mentioned", abstain=True)
+        graded = {reply: score_recall(question, reply).outcome for reply in (*right, *wrong)}
+        assert graded == dict.fromkeys(right, "correct") | dict.fromkeys(wrong, "wrong")
 
 
 @given(st.text(max_size=300))

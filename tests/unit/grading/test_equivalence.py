@@ -22,6 +22,12 @@ FOUND = [
     ("four hundred and fifty", "It costs £450."),
     ("a, b and c", "It was c, b and a."),
     ("x", "The letter X."),
+    ("twice a week", "She swims two times per week."),
+    ("once a month", "The rent is monthly."),
+    ("dos veces al día", "every 12 hours"),
+    ("every day", "a diario, two daily walks"),
+    ("£900 per month", "It costs £900 a month."),
+    ("nearly two hours", "It took about 120 minutes."),
 ]
 NOT_FOUND = [
     ("Girona", "I moved to Gijón."),
@@ -30,6 +36,9 @@ NOT_FOUND = [
     ("Canada", "We can go."),
     ("Colorado", "The color was red."),
     ("Granada", "una gran cena"),
+    ("once a week", "three times a week"),
+    ("twice a week", "twice a month"),
+    ("1", "He calls weekly."),
 ]
 
 
