@@ -15,6 +15,7 @@ from time import monotonic
 from typing import Any
 
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.pilot import Pilot
 
 from memreplay.tui.widgets.lines_view import LinesView
@@ -71,9 +72,19 @@ def _threads() -> str:
 
 
 async def until(pilot: Pilot[Any], reached: Callable[[], bool]) -> None:
-    """Let the app run until a condition holds, and then until it rests."""
+    """Let the app run until a condition holds, and then until it rests.
+
+    A widget that the condition asks for may stand on a screen that is not there yet.
+    """
+
+    def holds() -> bool:
+        try:
+            return reached()
+        except NoMatches:
+            return False
+
     given_up = monotonic() + LONGEST
-    while not reached():
+    while not holds():
         assert monotonic() < given_up, f"the app never got there; it shows {_shown(pilot.app)}"
         await rest(pilot.app)
         await asyncio.sleep(_PAUSE)

@@ -30,7 +30,8 @@ async def listed(pilot: Pilot[None]) -> None:
 
 
 def status_of(pilot: Pilot[None]) -> str:
-    return pilot.app.screen.query_one("#status", LinesView).text.strip()
+    start = next(screen for screen in pilot.app.screen_stack if isinstance(screen, StartScreen))
+    return start.query_one("#status", LinesView).text.strip()
 
 
 def datasets_of(pilot: Pilot[None]) -> list[str]:

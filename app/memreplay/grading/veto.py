@@ -750,7 +750,9 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
     ),
     Veto("X, so Y", "superseded", when=_is_overruled),
-    Veto("Y, because of X", "denied", unless=r"\b(?:why|reasons?|por que|razon|motivo)\b", when=_is_in_a_reason),
+    Veto(
+        "Y, because of X", "candidates", unless=r"\b(?:why|reasons?|por que|razon|motivo)\b", when=_is_in_a_reason
+    ),
     Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
