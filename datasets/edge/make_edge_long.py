@@ -34,7 +34,7 @@ MONTHS = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 FOLLOW_UP_AFTER = range(2, 8)
-"""How many exchanges later a matter is come back to."""
+"""Exchanges after which a matter is taken up again."""
 REST = 9
 """Exchanges for which a scene is left alone after a matter of it came up."""
 OPENER_CHANCE, ASIDE_CHANCE, CLOSER_CHANCE = 0.26, 0.12, 0.05

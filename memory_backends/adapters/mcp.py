@@ -300,7 +300,7 @@ class _Server:
 
     @asynccontextmanager
     async def _streams(self, mcp: Any) -> AsyncIterator[Any]:
-        """What the client reads from and writes to: a new process, or a server behind a URL."""
+        """Open the streams of the client: to a new process, or to a server behind a URL."""
         if address_of(self._command) is not None:
             async with _over_http(self._command.replace(_SESSION, self._conversation)) as streams:
                 yield streams

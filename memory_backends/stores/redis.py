@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 PREFIXES = ("personal_state:", "shared_state:", "full_history:")
-"""How the keys of the data dictionary begin."""
+"""Prefixes of the keys in the data dictionary."""
 
 CONNECT_SECONDS = 3.0
 
@@ -296,7 +296,7 @@ def _may_pass(error: BaseException) -> bool:
 
 
 _STATES = ("OOM", "READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "MISCONF", "NOREPLICAS", "MASTERDOWN", "CLUSTERDOWN")
-"""How a refusal begins that every such command would meet: the client leaves some of them away."""
+"""First words of refusals that every such command would meet. The client removes some of them."""
 
 
 def _is_of_the_server(error: Exception) -> bool:

@@ -195,8 +195,8 @@ class SentMessage(Frozen):
 
 
 Reading = Literal["parsed", "repaired", "rejected"]
-"""How a reply was read that had to be of a form: as it is, after thoughts or fences around it were removed, or not
-at all."""
+"""How a reply of a fixed form was read: as it is, after thoughts or fences around it were removed, or not at
+all."""
 
 
 class WriterCall(Frozen):
@@ -265,7 +265,7 @@ TraceEntry = MemoryOperation | PromotionDecision | Extraction | ModelCall
 
 
 class Cause(Frozen):
-    """Why a store is used: a phase of the protocol, the actor, and the turns that caused it."""
+    """Reason why a store is used: a phase of the protocol, the actor, and the turns that caused it."""
 
     phase: Phase
     actor: str

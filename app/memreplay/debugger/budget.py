@@ -1,4 +1,4 @@
-"""How much reaches the prompt at which budget: the share of facts whose answer is in it, by memory.
+"""Budget curves: the share of facts whose answer reaches the prompt, by memory and budget.
 
 It is computed from recorded rankings, cut again at each budget with the hits of the run. No memory and no model is
 asked.

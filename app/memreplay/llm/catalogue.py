@@ -148,7 +148,7 @@ _OTHER_WAYS: Mapping[str, Callable[[], bool]] = {
     "AZURE_API_KEY": _azure_has_credentials,
     "VERTEXAI_PROJECT": _google_has_credentials,
 }
-"""How a provider may get its credentials without the variable, none of which reaches for the network."""
+"""Checks whether a provider has credentials without the variable. None of them uses the network."""
 
 
 _TABLE = "model_prices_and_context_window_backup.json"

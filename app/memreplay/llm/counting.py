@@ -15,7 +15,7 @@ from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.tokens import token_counter
 
 Certainty = Literal["exact", "at most", "tokens about", "about", "tokens unknown", "cannot be estimated"]
-"""How sure calls and prompt tokens of an estimate are. With ``tokens about`` the number of calls is exact."""
+"""Certainty of the calls and prompt tokens of an estimate. With ``tokens about`` the number of calls is exact."""
 
 
 @dataclass

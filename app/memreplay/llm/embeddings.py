@@ -127,7 +127,7 @@ class LiteLLMEmbedder(TextEmbedder):
 
 
 _LARGEST_SCORE = 1e30
-"""Of a score, and of a number in a vector: their squares fit into a float."""
+"""Largest magnitude of a score, and of a number in a vector, so that their squares fit into a float."""
 
 
 def _rows(response: Any) -> list[list[float]]:

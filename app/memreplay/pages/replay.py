@@ -199,11 +199,11 @@ class _Lines:
 
     def __init__(self, timeline: Timeline) -> None:
         self.texts: list[Any] = []
-        """Hang, most rows, fill, then tone and text of each span."""
+        """Each is a list of hang, most rows and fill, then the tone and text of each span."""
         self.lines: list[list[int]] = []
-        """Number of a text, number of a subject or -1."""
+        """Pairs of the number of a text and the number of a subject, or -1."""
         self.origins: list[list[Any]] = []
-        """For each subject: from which position on, the position it leads to, its backend, and a sentence."""
+        """One list a subject: its first position, the position it leads to, its backend, and a sentence."""
         self._timeline = timeline
         self._text_numbers: dict[Any, int] = {}
         self._line_numbers: dict[tuple[int, int], int] = {}

@@ -53,7 +53,7 @@ _NO_ANSWER: Final = "the file has no answer"
 
 @dataclass
 class Joined:
-    """How many answers were joined with a question of the dataset, and why the others were not.
+    """Numbers of answers that were joined with a question of the dataset, and why the others were not.
 
     ``other_key`` counts joined questions whose expected answer is another one in the file than in the dataset.
     """

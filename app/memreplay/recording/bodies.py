@@ -385,8 +385,8 @@ def _body(fields: dict[str, Any], store: Callable[[str, str], None], share: Shar
 
 
 _MAYBE_INTERNED = re.compile(rb'"[^"]{%d,}"|\\|"\$' % LONG_TEXT)
-"""Where JSON may hold a long text, or a key that looks like a reference: without it, :func:`intern` changes
-nothing, and need not walk through all of it."""
+"""Matches JSON that may hold a long text, or a key that looks like a reference. :func:`intern` leaves other JSON as
+it is."""
 
 _CANDIDATES = ("hits", "missed")
 

@@ -244,7 +244,7 @@ class Estimates:
 
 
 class Failures:
-    """Why memories could not go on, by name: most likely for want of a real reply."""
+    """Reasons why memories could not go on, by memory. Most often an estimate had no real reply for them."""
 
     def __init__(self) -> None:
         self._why: dict[str, str] = {}

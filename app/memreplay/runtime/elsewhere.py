@@ -92,7 +92,7 @@ _stopping = Event()
 
 
 _to_the_run: list[Connection] = []
-"""In a process of a pool: the pipe on which it says what it waits for."""
+"""Pipe on which a process of the pool says what it waits for. Empty in the main process."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 
@@ -278,7 +278,7 @@ class Elsewhere:
         waits: Callable[[], Sequence[str]] = lambda: (),
     ) -> None:
         self.where, self.places = where, places
-        """How many conversations are played at a time."""
+        """``places`` is the number of conversations that are played at a time."""
         self._submit, self._stop, self._lost_for_good = submit, stop, lost_for_good
         self._waits = waits
         self._stopped = False

@@ -538,8 +538,8 @@ def _digest(value: Any) -> str:
 
 
 class _KnownVerdicts:
-    """Which candidates of a case fail. Where the user's cache is used, they are kept in a file of its folder, which
-    has no text of them.
+    """Verdicts on the candidates of a case that were tried. If the user's cache is used, they are kept in a file of
+    its folder. The file holds digests, not texts.
     """
 
     def __init__(self, case: Case) -> None:

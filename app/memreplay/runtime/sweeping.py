@@ -120,7 +120,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Read:
-    """What a memory recalled for each answerable question, by setting; or in a sentence why it could not."""
+    """Recalls of a memory, one per answerable question, by setting. A setting that failed has a sentence."""
 
     by_setting: Sequence[Sequence[Recall] | str]
     warnings: Sequence[str] = ()

@@ -24,7 +24,7 @@ STAGES: tuple[LostAt | None, ...] = (*get_args(LostAt), None)
 """Stages, from the earliest to none at all."""
 
 Loss = Literal["never_observed", "gated", "expired", "superseded", "distilled_away"]
-"""Why nothing that is stored holds the turn.
+"""Reasons why nothing that is stored holds the turn.
 
 ``never_observed``: memory had not heard it when it was asked. ``gated``: it was judged not significant enough.
 ``expired``: it was stored and removed. ``superseded``: a later value took its place. ``distilled_away``: nothing

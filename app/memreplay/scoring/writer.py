@@ -16,7 +16,7 @@ from memreplay.text import shortened
 WriterCause = Literal[
     "not_called", "failed", "cut", "unreadable", "kept_nothing", "removed_by_update", "not_stored", "kept_other"
 ]
-"""Why the writer's work holds nothing of a turn.
+"""Reasons why the writer's work holds nothing of a turn.
 
 ``not_called``: it was not asked about this exchange. ``failed``: there is no reply. ``cut``: the limit of tokens
 cut the reply. ``unreadable``: the reply was not of the form asked for. ``kept_nothing``: it named no fact.
@@ -36,7 +36,7 @@ CAUSES: Final[Mapping[WriterCause, str]] = {
     "not_stored": "the writer named it, and the library did not store it",
     "kept_other": "the writer kept something else",
 }
-"""In words, for a screen and for counts."""
+"""Words for each cause, for screens and counts."""
 
 _LONGEST_SHOWN = 160
 """Characters of what a writer kept instead."""

@@ -55,7 +55,7 @@ _SECONDS_OF_A_STEP = 3600.0
 _SECONDS_OF_A_RESULT = 20.0
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_WITHOUT_A_LIST = 0.4
-"""What is read in this time is listed when it is complete."""
+"""A list that is read within this time is shown once, when it is complete."""
 _SECONDS_TO_STOP = 2.0
 _WHICH = "which conversation?"
 _SCREENS = ("memreplay.recording.reader", "memreplay.tui.screens.replay", "memreplay.tui.screens.regression")

@@ -48,11 +48,12 @@ _KINDS: tuple[tuple[str, Callable[[Sentence, set[str]], object]], ...] = (
     (r"\b(?:sur)?names?\b|\bcalled\b|\bllam\w+|\bnombre|apellido", lambda one, asked: _CALLED.search(one.text)),
     (_WHO, lambda one, asked: not asked.issuperset(map(folded, _NAME.findall(one.text)))),
 )
-"""What a question asks for, and what a sentence that tells it has. The first that fits the question counts."""
+"""Kinds of questions, each with a test of sentences that can answer it. The first kind that fits counts."""
 _ROLES = {"user": USER, "usuario": USER, "usuaria": USER, "assistant": ASSISTANT, "asistente": ASSISTANT}
 
 _SENTENCE_WEIGHTS = (5.0, 5.0, 3.4, 2.6, -2.3, -2.6, -3.7)
-"""Of meaning, keywords, words, what is asked for, a question, another's words, the assistant's."""
+"""Weights of a sentence's meaning, keywords, words and kind of answer, and of being a question, another's words or
+the assistant's."""
 
 
 class Asked:
@@ -109,15 +110,15 @@ def _calls(word: str, name: str) -> bool:
 
 
 _NEAR = 8.0
-"""How fast the words of an option count less behind the best sentence."""
+"""Scores behind the best sentence over which the words of an option lose their weight."""
 _SURE = (3.92, 3.39, 0.89, -1.17, -0.25, 1.76)
-"""Of how far the best option is ahead, and of :meth:`Asked.signs`. From 0 on an option is picked."""
+"""Weights of the lead of the best option and of :meth:`Asked.signs`. It is picked if the sum is at least 0."""
 _TOLD = (0.31, 3.46, 2.47, 1.12, -1.03, -0.19, -2.12)
-"""Of how far the best sentence is ahead of the fourth, of whether it is about whom the question names, and of
+"""Weights of the lead of the best sentence over the fourth, of whether it is about whom the question names, and of
 :meth:`Asked.signs`.
 """
 _MOST, _BESIDE, _LEAST = 3, 5.0, 1.0
-"""Sentences of a reply; how far behind the best the others may be; how much the best bears on the question."""
+"""Most sentences of a reply, most that they may score behind the best, and least score of the best."""
 UNSUPPORTED = "The conversation supports none of these options."
 
 

@@ -32,7 +32,7 @@ class CandidateSubject:
 
 @dataclass(frozen=True)
 class Reached:
-    """How far the answer came at some limits, and what other limits would do for it.
+    """Stage that the answer reached at some limits, and what other limits would do for it.
 
     ``lost_at`` is None where the prompt holds the answer, and ``is_known`` False where nobody can say: the question
     has no answer to hold.
