@@ -156,13 +156,14 @@ def _held_in_prompts(results: Results, model: str) -> str:
 
 def _everyday_conclusions(results: Results) -> list[str]:
     """Return which memory is better than which on these questions, the widest lead first, and where that cannot be
-    told.
+    told. Nothing is concluded of a pair with a control, which has a p of its own but none in the family.
 
     Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead.
     """
-    right = _leads(results.comparisons)
+    memories = [each for each in results.comparisons if each.p_holm is not None or each.p_value is None]
+    right = _leads(memories)
     if not _reader_sentences(results):
-        return right or [_undecided(results.comparisons)] if results.comparisons else []
+        return right or [_undecided(memories)] if memories else []
     prompts = [each for each in results.prompt_comparisons if each.metric == "answer_in_prompt"]
     held = _leads(prompts) or ([_undecided(prompts)] if prompts and not _fit_sentences(results) else [])
     return [lead for pair in zip_longest(held, right) for lead in pair if lead is not None]

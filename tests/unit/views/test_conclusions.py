@@ -92,3 +92,8 @@ def test_a_reader_that_reads_is_not_named(right: int) -> None:
 def test_how_pairs_are_compared_is_said_where_only_prompts_could_be_told_apart() -> None:
     results = build_results(RUN, [*rows("hybrid", 0, 36), *rows("rag", 0, 20)])
     assert any(each.startswith("comparisons: detectable is the smallest") for each in remarks(results))
+
+
+def test_nothing_is_concluded_of_a_memory_beside_its_controls_alone() -> None:
+    found = said(rows("rag", 20, 20), rows("closed_book", 4, 0), rows("oracle", 30, 40))
+    assert not [each for each in found if "better" in each]
