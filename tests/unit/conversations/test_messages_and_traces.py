@@ -158,9 +158,31 @@ def test_lines_of_agent_sessions_are_messages(tmp_path: Path) -> None:
         {"type": "session_meta", "payload": {}},
         *({"type": "response_item", "payload": {"type": "message", **each}} for each in BOTH),
     ]
-    for lines in (claude_code, codex):
+    begun = {"id": "s1", "timestamp": "2025-05-07T10:00:00Z", "instructions": None, "git": {"branch": "main"}}
+    codex_of_before = [begun, {"record_type": "state"}, *({"type": "message", **each} for each in BOTH)]
+    for lines in (claude_code, codex, codex_of_before):
         ((conversation,), warnings) = read(tmp_path, "\n".join(map(json.dumps, lines)), "session.jsonl")
         assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
+def test_what_an_agents_program_says_in_the_users_name_is_not_the_users(tmp_path: Path) -> None:
+    output, told = (
+        "<local-command-stdout>done</local-command-stdout>",
+        "<environment_context><cwd>/x</cwd></environment_context>",
+    )
+    claude_code = [
+        {"type": "user", "parentUuid": None, "isMeta": True, "message": {"role": "user", "content": "Caveat: …"}},
+        {"type": "user", "parentUuid": None, "message": {"role": "user", "content": output}},
+        *({"type": each["role"], "parentUuid": None, "message": each} for each in BOTH),
+    ]
+    codex = [
+        {"type": "response_item", "payload": {"type": "message", **each}}
+        for each in ({"role": "user", "content": told}, {"role": "user", "content": told}, *BOTH)
+    ]
+    for lines in (claude_code, codex):
+        ((conversation,), (warning,)) = read(tmp_path, "\n".join(map(json.dumps, lines)), "session.jsonl")
+        assert [turn.role for turn in conversation.turns] == ["other", "other", "user", "assistant"]
+        assert "2 messages made by the agent's program are shown as neither user nor assistant" in warning
 
 
 def test_parts_that_are_not_known_are_counted(tmp_path: Path) -> None:

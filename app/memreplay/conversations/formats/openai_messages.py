@@ -9,7 +9,9 @@ Anthropic and Gemini, the documentation of the AI SDK (UIMessage, ModelMessage) 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -46,6 +48,10 @@ _BOOKKEEPING = frozenset(
     {"summary", "file-history-snapshot", "progress", "queue-operation", "custom-title", "system"}
 )
 """The types of the lines of a Claude Code session that are no messages."""
+_MADE_BY_THE_PROGRAM = ("isMeta", "isCompactSummary")
+"""Marks of messages that Claude Code sends in the user's name."""
+_TAGGED = re.compile(r"\s*(?:<([a-z]+(?:[-_][a-z]+)+)>(?:(?!</\1>).)*</\1>\s*)+", re.DOTALL)
+"""Matches what an agent program sends in the user's name, such as the output of a command."""
 
 
 def detect(file: DatasetFile) -> bool:
@@ -106,9 +112,18 @@ def _is_listed(first: object) -> bool:
         return False
     if first.get("type") in _RECORDS or "parentUuid" in first or (first.get("type") in _BOOKKEEPING):
         return True
+    if _begins_a_session(first):
+        return True
     if {"user_name", "character_name"} <= set(first):
         return True
     return is_message(first) or is_item(first)
+
+
+def _begins_a_session(value: Mapping[str, Any]) -> bool:
+    """Return whether a line is the first one of a Codex session of before September 2025."""
+    return {"id", "timestamp", "instructions"} <= value.keys() and value.keys().isdisjoint(
+        {"role", "content", "type"}
+    )
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
@@ -152,7 +167,9 @@ def _states(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
 def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage]:
     """Return what a line or an element comes to: a message, or a record of a session that holds one."""
     if isinstance(value, dict):
-        if {"user_name", "character_name"} <= set(value):
+        if {"user_name", "character_name"} <= set(value) or _begins_a_session(value):
+            return []
+        if value.get("record_type") == "state":
             return []
         kind, payload = value.get("type"), value.get("payload")
         if kind in _RECORDS and isinstance(payload, dict):
@@ -162,14 +179,33 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
                 if kind not in _ABOUT_THE_SESSION:
                     reader.left_out.add("record", f"{what} is not shown", place)
                 return []
-            return reader.message({"timestamp": value.get("timestamp"), **payload}, place.at("payload"))
+            said = reader.message({"timestamp": value.get("timestamp"), **payload}, place.at("payload"))
+            return _by_whom(value, said, place, reader)
         if kind in _BOOKKEEPING and "role" not in value and not isinstance(value.get("message"), dict):
             reader.left_out.add("entry", f"of type {kind} is not shown", place)
             return []
         if value.get("isSidechain") is True:
             reader.left_out.add("message", "of a helper agent is not shown", place)
             return []
+        if "parentUuid" in value or value.get("type") == "message":
+            return _by_whom(value, reader.message(value, place), place, reader)
     return reader.message(value, place)
+
+
+def _by_whom(
+    value: Mapping[str, Any], said: list[ChatMessage], place: Place, reader: MessageReader
+) -> list[ChatMessage]:
+    """Return the messages of an agent's session, with those that its program made told from the user's."""
+    is_made = any(value.get(mark) is True for mark in _MADE_BY_THE_PROGRAM)
+    found: list[ChatMessage] = []
+    for each in said:
+        if each.role == "user" and (is_made or _TAGGED.fullmatch(each.text)):
+            reader.left_out.add(
+                "message", "made by the agent's program is shown as neither user nor assistant", place
+            )
+            each = replace(each, role="other", label="Program")
+        found.append(each)
+    return found
 
 
 def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
