@@ -48,6 +48,8 @@ async def test_a_hit_that_was_returned_is_shown_with_its_evidence(agent: Launch)
         said = " ".join(text_of(pilot, "#verdict").split())
         assert "Memory returned the answer at rank 1 of 2; the prompt that the model got was not recorded." in said
         assert "◆ 1 0.100  My name is Ann and I live in Girona." in text_of(pilot, "#prompt")
+        assert "2 hits returned · the prompt was not recorded" in said
+        assert "its tokens, cost and time were not recorded" in said
 
 
 async def test_what_the_agent_does_meanwhile_is_followed(agent: Launch):

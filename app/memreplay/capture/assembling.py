@@ -29,7 +29,7 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.capture.journal import JournalReader
-from memreplay.capture.marks import AS_RECORDED, Mark, asked_of, mark_of, with_text
+from memreplay.capture.marks import Mark, asked_of, mark_of, with_text
 from memreplay.capture.operations import BY_NAME, Item, NoteReader, Operation
 from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS
 from memreplay.conversations.messages import ChatMessage, LeftOut
@@ -46,6 +46,7 @@ from memreplay.engine.events import (
     TurnPlayed,
 )
 from memreplay.errors import RecordingInUseError
+from memreplay.llm import AS_RECORDED
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.captured import CAPTURED, captured_until, replace_captured_run
 from memreplay.text import normalised
@@ -492,8 +493,9 @@ class _Memories:
         self._sources: dict[tuple[str, str, str], tuple[str, ...]] = {}
         self._words_of_turns: dict[str, str] = {}
 
-    def events(self, placed: Iterable[_Placed]) -> Iterator[ReplayEvent]:
+    def events(self, placed: Sequence[_Placed]) -> Iterator[ReplayEvent]:
         """Yield the events of operations; those of one turn in their order."""
+        silent = {operation.memory for _, operation, _ in placed if operation.is_silent}
         for turn in self._conversation.turns:
             yield TurnPlayed(conversation=self._conversation.id, turn=turn.number)
         read: dict[tuple[str, int], list[tuple[Operation, tuple[Hit, ...]]]] = defaultdict(list)
@@ -505,16 +507,17 @@ class _Memories:
                 continue
             if operation.memory not in self.names:
                 self.names[operation.memory] = None
-                yield self._opened(operation.memory)
+                yield self._opened(operation.memory, is_known=operation.memory not in silent)
             yield from self._operated(number, operation, turns)
             if operation.kind in ("read", "get") and operation.error is None:
                 read[operation.memory, number].append((operation, self._hits(operation)))
         for (memory, number), reads in read.items():
             yield self._perceived(memory, number, reads)
 
-    def _opened(self, memory: str) -> ReplayEvent:
+    def _opened(self, memory: str, *, is_known: bool) -> ReplayEvent:
         library = BY_NAME.get(memory)
         description = (library and library.description) or MemoryDescription()
+        description = description.model_copy(update={"is_known": is_known})
         return ConversationOpened(conversation=self._conversation.id, turn=0, backend=memory, memory=description)
 
     def _operated(self, number: int, operation: Operation, turns: tuple[str, ...]) -> Iterator[ReplayEvent]:

@@ -18,11 +18,9 @@ from memreplay.conversations.models import Conversation, Question, Turn
 from memreplay.engine.answers import ask_fields, score_answer
 from memreplay.engine.events import AnswerScored, Perceived, QuestionAsked, ReplayEvent, ReplyReceived
 from memreplay.grading import RetrievalScore, Score
+from memreplay.llm import AS_RECORDED
 from memreplay.llm.model import PromptMessage, Reply
 from memreplay.text import normalised
-
-AS_RECORDED = "as recorded"
-"""Stands where a model's name does: the reply is the agent's own."""
 
 
 @dataclass(frozen=True)

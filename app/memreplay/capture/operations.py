@@ -47,7 +47,8 @@ class Operation:
     """One operation on a memory, or a message that was said.
 
     ``owner`` is whose memory it is, as far as the call says; ``turn`` is the marked message during which it ran.
-    ``place`` is the part of the memory that it works on. ``call`` is the library's own name for it.
+    ``place`` is the part of the memory that it works on. ``call`` is the library's own name for it. ``is_silent``
+    is True of a write that shows nothing of what it stored.
     """
 
     note: int
@@ -67,6 +68,7 @@ class Operation:
     state: Any = None
     error: str | None = None
     prompt: str = ""
+    is_silent: bool = False
 
     @property
     def is_of_model(self) -> bool:
@@ -302,7 +304,8 @@ class NoteReader:
                 if base.kind == "chat":
                     messages += self._replies(result, place)
                 written, removed = self._written(base, arguments, texts, result)
-                return replace(base, messages=tuple(messages), items=written, removed=removed)
+                is_silent = bool(messages) and not written and base.error is None and not _lists_nothing(result)
+                return replace(base, messages=tuple(messages), items=written, removed=removed, is_silent=is_silent)
             case "read" | "get" | "list":
                 items = tuple(items_in(result, _place_of(base, arguments)))
                 if not items and result and base.error is None and not _is_empty(result):
@@ -611,6 +614,14 @@ def _text_or_none(value: Any) -> str | None:
 
 def _is_left_out(value: Any) -> bool:
     return isinstance(value, dict) and set(value) == {"left_out"}
+
+
+def _lists_nothing(result: Any) -> bool:
+    """Return whether a result lists what was stored, and that nothing was."""
+    if isinstance(result, dict):
+        lists = [each for each in result.values() if isinstance(each, list)]
+        return bool(lists) and not any(lists)
+    return isinstance(result, list) and not result
 
 
 def _is_empty(result: Any) -> bool:

@@ -22,7 +22,7 @@ from memory_backends.base import Cut, Excerpt, Hit, Message
 from memory_backends.retrieval.rendering import BETWEEN_HITS, assemble, date_heading, under_date
 from memreplay.conversations.models import Conversation, message_of
 from memreplay.engine.events import QuestionAsked
-from memreplay.llm import AGENT_MODEL
+from memreplay.llm import AGENT_MODEL, AS_RECORDED
 from memreplay.llm.tokens import UNLIMITED, context_budget
 from memreplay.scoring.evidence_trail import LostAt
 
@@ -125,8 +125,10 @@ class Ranking:
 
     @property
     def is_published(self) -> bool:
-        """Return whether the context was imported: its rank is its order, and its limits are not known."""
-        return "imported_from" in self.settings
+        """Return whether the context was imported, or is that of a recorded agent: its rank is its order, and its
+        limits are not known.
+        """
+        return "imported_from" in self.settings or self.asked.model == AS_RECORDED
 
     @property
     def is_ranked(self) -> bool:

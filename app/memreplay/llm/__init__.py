@@ -10,6 +10,8 @@ EXTRACTIVE_MODEL = "memreplay/extractive"
 
 AGENT_MODEL = "agent"
 """The model's name of a remote agent, which answers by itself."""
+AS_RECORDED = "as recorded"
+"""Stands where a model's name does: the reply is that of an agent that was recorded."""
 
 RubricChoice = Literal["auto", "plain", "locomo", "longmemeval"]
 """Which rubric a judge grades by. ``auto``: that of the benchmark that the question comes from, else ``plain``."""

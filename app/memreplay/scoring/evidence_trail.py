@@ -97,11 +97,11 @@ class Stages:
 
     @property
     def stores_out_of_sight(self) -> bool:
-        """Return whether what memory stores cannot be seen: no write was recorded, though it returned something, or
-        could not be listed.
+        """Return whether what memory stores cannot be seen: it was not listed, or no write was recorded, though it
+        returned something.
         """
         returned = self.asked.hits or self.asked.missed or self.asked.context_tokens
-        return self.memory.is_empty and bool(returned or not self.memory.is_known)
+        return not self.memory.is_known or (self.memory.is_empty and bool(returned))
 
 
 def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:

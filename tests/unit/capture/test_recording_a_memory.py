@@ -79,6 +79,30 @@ def test_a_mark_is_answered_from_what_was_recorded(path: Path, marked: bool):
     assert returned == "Memory returned the answer at rank 1 of 2; the prompt that the model got was not recorded."
 
 
+def test_what_a_memory_kept_of_a_write_that_returned_nothing_is_not_known(path: Path):
+    class Pages:
+        def __init__(self) -> None:
+            self.pages: list[str] = []
+
+        def add(self, messages: list[dict[str, str]], user_id: str) -> None:
+            self.pages += [message["content"] for message in messages]
+
+        def search(self, query: str, user_id: str) -> list[str]:
+            return self.pages[:1]
+
+    memory = memreplay.record(Pages(), path, writes=["add"], reads=["search"])
+    for text in ("I live in Girona.", "I got a promotion.", "What is new?"):
+        with memreplay.turn(USER, "user", text):
+            memory.search(text, user_id=USER)
+        with memreplay.turn(USER, "assistant", "I see."):
+            memory.add([{"role": "user", "content": text}], user_id=USER)
+    mark(path, 5, "promotion", "3")
+    with opened(path) as run:
+        ((failure, detail),) = [(row.failure, row.failure_detail) for row in run.questions]
+    assert failure == "not_visible"
+    assert detail == "Turn 3 was not retrieved; what this memory stores cannot be seen."
+
+
 def test_a_failed_call_is_a_failure_of_its_turn(path: Path):
     memory = recorded_notebook(path)
     converse(memory, marked=True, says=SAYS[:1])

@@ -10,6 +10,8 @@ from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.recut import Placement, Ranking, Recut, Way
 from memreplay.engine.probes import TYPED
+from memreplay.llm import AS_RECORDED
+from memreplay.numbers import counted
 from memreplay.scoring.evidence_trail import LostAt
 from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.timeline.timeline import Answer
@@ -169,13 +171,7 @@ def ladder_lines(
     """
     shown = cut.asked.hits if not ranking.is_ranked else _ranked(ranking, cut)
     inside = cut.inside
-    count = sum(hit.in_prompt for hit in cut.asked.hits)
-    limit = f" of at most {cut.limits.hits}" if ranking.is_ranked else ""
-    budget = "" if cut.limits.has_no_budget else f" of {cut.limits.tokens:,}"
-    yield line(
-        Span(f"── {count} {'hit' if count == 1 else 'hits'}{limit} in the prompt", "title"),
-        Span(f" · {cut.asked.context_tokens:,}{budget} tokens", "title"),
-    )
+    yield line(Span(f"── {_extent(ranking, cut)}", "title"))
     top = max((hit.score for hit in shown if hit.score is not None), default=0.0)
     hits = len(cut.asked.hits)
     chosen = _chosen(shown, question, hits, most)
@@ -208,6 +204,16 @@ def ladder_lines(
             Span("× ", "removed"), Span("◆ " if gold else "  ", "evidence"), Span(f"cut: turn {turns}", "accent"),
             Span(f"  {part.tokens:,} tokens", "dim"), hang=4,
         )  # fmt: skip
+
+
+def _extent(ranking: Ranking, cut: Recut) -> str:
+    """Return the number of hits and tokens in the prompt with their limits, as far as they are known."""
+    if cut.asked.model == AS_RECORDED and not cut.asked.prompt:
+        return f"{counted(len(cut.asked.hits), 'hit')} returned · the prompt was not recorded"
+    hits = counted(sum(hit.in_prompt for hit in cut.asked.hits), "hit")
+    limit = f" of at most {cut.limits.hits}" if ranking.is_ranked and not ranking.is_published else ""
+    budget = "" if cut.limits.has_no_budget else f" of {cut.limits.tokens:,}"
+    return f"{hits}{limit} in the prompt · {cut.asked.context_tokens:,}{budget} tokens"
 
 
 def _ranked(ranking: Ranking, cut: Recut) -> Sequence[Hit]:

@@ -11,6 +11,7 @@ from memreplay.debugger.provenance import LineSource, PromptLine, prompt_lines
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading import GradedByRules
 from memreplay.grading.failures import GradingError, grading_one_answer
+from memreplay.llm import AS_RECORDED
 from memreplay.llm.judging import Verdict
 from memreplay.numbers import dollars, whole_share
 from memreplay.scoring import type_words
@@ -177,10 +178,13 @@ def _reply_lines(question: Question, answer: Answer, label: Verdict | None) -> I
     predicted = answer.scored.score.predicted if answer.scored is not None else None
     if reply.text is not None and (reply.text.strip() != predicted or len(reply.text) > _LONGEST_IN_THE_HEAD):
         yield from paragraphs(reply.text, indent=2)
-    usage = reply.usage
-    reused = " · reused from an earlier run" if reply.reused else ""
-    tokens = f"{usage.prompt:,} + {usage.completion:,} tokens"
-    yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
+    if answer.asked.model == AS_RECORDED:
+        yield line(Span("its tokens, cost and time were not recorded", "dim"))
+    else:
+        usage = reply.usage
+        reused = " · reused from an earlier run" if reply.reused else ""
+        tokens = f"{usage.prompt:,} + {usage.completion:,} tokens"
+        yield line(Span(f"{tokens} · cost {dollars(reply.cost_usd)} · {reply.ms:,.0f} ms{reused}", "dim"))
     if answer.scored is not None:
         yield line(Span("parsed as  ", "dim"), *_parsed(answer, answer.received.reply.text), hang=11)
         yield from _grading_lines(answer, label)
