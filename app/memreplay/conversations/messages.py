@@ -243,6 +243,7 @@ _PARTS: Mapping[str, Kind] = {
                 "message_text",
             ),
             *("audio_transcription", "text_delta", "plain_text", "input", "output", "txt"),
+            *("user-prompt", "system-prompt"),
         ),
         "text",
     ),
@@ -288,6 +289,7 @@ _PARTS: Mapping[str, Kind] = {
                 "execution_output",
                 "mcp_approval_response",
             ),
+            *("tool-return", "retry-prompt", "builtin-tool-return"),
             *("server_tool_call_response", "server_tool_result", "tether_browsing_display", "tether_quote"),
         ),
         "result",
@@ -373,7 +375,7 @@ class _Piece:
 
 
 def _type_of(part: Mapping[str, Any]) -> str:
-    written = part.get("type", part.get("content_type", part.get("kind")))
+    written = part.get("part_kind", part.get("type", part.get("content_type", part.get("kind"))))
     if isinstance(written, str) and written:
         return written
     if "toolCallId" in part and "toolName" in part:
@@ -568,6 +570,8 @@ class MessageReader:
         if not name and any(isinstance(part.get(key), str) for key in ("text", "content")):
             kind = "text"
         match kind:
+            case "text" | "thinking" if name == "system-prompt":
+                yield _Piece("other", _text_in(part) or "", SYSTEM)
             case "text" | "thinking":
                 text = _text_in(part) or _text_in(body)
                 if text is None and kind == "thinking":
@@ -738,7 +742,18 @@ def _fields(value: Mapping[str, Any]) -> str:
 
 # ---- where a message has its fields ------------------------------------------------------------------------------
 
-_ROLE_FIELDS = ("role", "sender", "from", "author", "speaker", "sender_type", "senderType", "source", "type")
+_ROLE_FIELDS = (
+    "role_type",
+    "role",
+    "sender",
+    "from",
+    "author",
+    "speaker",
+    "sender_type",
+    "senderType",
+    "source",
+    "type",
+)
 _TIME_FIELDS = (
     *("create_time", "created_at", "createdAt", "timestamp", "time", "date", "send_date", "sent_at", "created"),
     *("ts", "datetime", "create_at", "time_stamp", "creation_time", "sentAt", "start_time", "startTime"),
@@ -763,10 +778,31 @@ def _unwrapped(value: object) -> object:
     data = value.get("data")
     if isinstance(data, dict) and known_role(value.get("type")) and "content" in data:
         return {**data, "type": value["type"]}
+    if isinstance(value.get("message_type"), str):
+        return _of_letta(value)
+    if isinstance(value.get("parts"), list) and value.get("kind") in _SIDES_OF_PYDANTIC_AI:
+        return {**value, "role": _SIDES_OF_PYDANTIC_AI[value["kind"]]}
     inner = value.get("message")
     if isinstance(inner, dict) and ("role" in inner or "content" in inner or "author" in inner):
         outer = {name: value[name] for name in (*_TIME_FIELDS, *_ID_FIELDS) if name in value and name not in inner}
         return {**outer, **({"role": value["type"]} if known_role(value.get("type")) else {}), **inner}
+    return value
+
+
+_SIDES_OF_PYDANTIC_AI = {"request": "user", "response": "assistant"}
+
+
+def _of_letta(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of Letta's API, whose type says who speaks or which part of a step it is."""
+    match value["message_type"]:
+        case "user_message" | "assistant_message" | "system_message" as kind:
+            return {**value, "role": kind.removesuffix("_message")}
+        case "reasoning_message" | "hidden_reasoning_message":
+            return {**value, "role": "assistant", "content": [{"type": "thinking", "text": value.get("reasoning")}]}
+        case "tool_call_message" if isinstance(value.get("tool_call"), dict):
+            return {**value, "role": "assistant", "content": [{**value["tool_call"], "type": "tool_call"}]}
+        case "tool_return_message":
+            return {**value, "role": "tool", "content": value.get("tool_return")}
     return value
 
 
@@ -815,7 +851,7 @@ def _speaker(written: Mapping[str, Any]) -> tuple[str | None, TurnRole | None, s
                 continue
             value = folded
         role = known_role(value)
-        person = written.get("name")
+        person = written.get("role") if name == "role_type" else written.get("name")
         if role == "other":
             return value, role, label_of(value, person)
         return value, role, person if isinstance(person, str) and person.strip() else None

@@ -121,7 +121,12 @@ def _path(nodes: Mapping[str, Any], leaf: object, place: Place, reader: MessageR
     seen: set[object] = set()
     while leaf is not None:
         if not isinstance(leaf, str) or not isinstance(nodes.get(leaf), dict):
-            raise place.error(f"has no node {shown(leaf)}", "every parent, and the current node, among the nodes")
+            if not any(nodes[name].get("message") for name in path):
+                raise place.error(
+                    f"has no node {shown(leaf)}", "every parent, and the current node, among the nodes"
+                )
+            reader.left_out.add("chat", f"has no node {shown(leaf)}, a parent: it is read from there on", place)
+            break
         if leaf in seen:
             raise place.at(leaf).error("is its own ancestor", "a tree")
         seen.add(leaf)

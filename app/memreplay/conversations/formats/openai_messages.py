@@ -10,7 +10,7 @@ Anthropic and Gemini, the documentation of the AI SDK (UIMessage, ModelMessage) 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -34,8 +34,8 @@ NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 
 _LISTS = ("messages", "contents", "chat_messages", "items", "messagesTree", "loglines")
-_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data")
-"""Fields of an object that holds a list of chats."""
+_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data", "agents")
+"""Fields of an object that holds a list of chats (``agents``: an agent file of Letta)."""
 _LINKS = (("messageId", "parentMessageId"), ("uuid", "parent_message_uuid"))
 """Fields with the id of a message and of the one before it, where chats have branches (LibreChat, Claude)."""
 _PAIRS = (("request", "response"), ("prompt", "completion"), ("instruction", "output"))
@@ -128,17 +128,18 @@ def _begins_a_session(value: Mapping[str, Any]) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield one conversation for a list of messages, or one for each object that holds ``messages``."""
-    if "values" in file.fields and not file.fields.isdisjoint({"next", "checkpoint", "config"}):
+    if not file.fields.isdisjoint({"values", "checkpoint"}) and not file.fields.isdisjoint({"next", "config"}):
         yield from read_calls(file, callbacks, _states)
         return
     if not _is_listed(file.first) or "chat_messages" in file.fields:
         yield from read_chats(file, callbacks, _chats)
         return
     log = ChatLog(file, callbacks)
-    messages: list[ChatMessage] = []
+    lines: list[tuple[Any, Place, list[ChatMessage]]] = []
     for place, value in file.values(log.callbacks):
         log.values_go_on()
-        messages += _listed(value, place, log.reader)
+        lines.append((value, place, _listed(value, place, log.reader)))
+    messages = _without_rewound(lines, log.reader)
     place = Place(file.path)
     if messages and isinstance(file.first, dict) and file.first.get("object") == "thread.message":
         messages.sort(key=lambda each: (each.at is None, each.at))
@@ -148,20 +149,28 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 
 def _states(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
     """Yield a state of a LangGraph thread: each one repeats the messages of those before it."""
-    inside = value.get("values") if isinstance(value, dict) else None
+    checkpoint = value.get("checkpoint") if isinstance(value, dict) else None
+    checkpoint = checkpoint if isinstance(checkpoint, dict) else {}
+    name = "values" if "values" in value else "channel_values"
+    inside = value.get("values") if name == "values" else checkpoint.get(name)
     if not isinstance(inside, dict):
-        raise place.error("has no values", 'a state with "values", an object')
+        raise place.error(
+            "has no values", 'a state with "values", or a checkpoint with "channel_values", an object'
+        )
     config = value.get("config")
-    about = value.get("checkpoint") or (config.get("configurable") if isinstance(config, dict) else None)
-    about = about if isinstance(about, dict) else {}
+    about = {**checkpoint, **_object(_object(config).get("configurable"))}
     yield Call(
         thread=str(about.get("thread_id") or place.path.stem),
-        at=time_of(value),
-        order=str(about.get("checkpoint_id") or ""),
-        given=tuple(reader.messages(inside.get("messages") or [], place.at("values", "messages"))),
+        at=time_of(value) or time_of(checkpoint),
+        order=str(about.get("checkpoint_id") or about.get("id") or ""),
+        given=tuple(reader.messages(inside.get("messages") or [], place.at(name, "messages"))),
         returned=(),
         place=place,
     )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage]:
@@ -192,14 +201,59 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
     return reader.message(value, place)
 
 
+def _without_rewound(
+    lines: Sequence[tuple[Any, Place, list[ChatMessage]]], reader: MessageReader
+) -> list[ChatMessage]:
+    """Return the messages of lines, without what the user took back: Claude Code keeps it on a branch of its own.
+
+    A branch begins with what the user says. The results of tools that were called side by side are branches too.
+    """
+    parents = {
+        value["uuid"]: value.get("parentUuid") or value.get("logicalParentUuid")
+        for value, _, _ in lines
+        if isinstance(value, dict) and isinstance(value.get("uuid"), str) and value.get("isSidechain") is not True
+    }
+    kept: set[object] = set()
+    leaf: object = next((value["uuid"] for value, _, said in lines[::-1] if said and _id(value) in parents), None)
+    while leaf is not None and leaf not in kept:
+        kept.add(leaf)
+        leaf = parents.get(leaf)
+    siblings = {parents.get(each) for each in kept}
+    if not any(
+        _id(value) in kept and parents[_id(value)] is None and _is_the_users(said) for value, _, said in lines
+    ):
+        siblings.discard(None)  # it goes on from a summary, which nothing links to what it sums up
+    dropped: set[object] = set()
+    messages: list[ChatMessage] = []
+    for value, place, said in lines:
+        id_ = _id(value)
+        parent = parents.get(id_)
+        begins = parent in siblings and id_ not in kept and _is_the_users(said)
+        if id_ in parents and (begins or parent in dropped):
+            dropped.add(id_)
+            reader.left_out.add("message", "on another branch is not shown", place, len(said))
+        else:
+            messages += said
+    return messages
+
+
+def _is_the_users(said: Sequence[ChatMessage]) -> bool:
+    return any(each.role == "user" for each in said)
+
+
+def _id(value: Any) -> object:
+    return value.get("uuid") if isinstance(value, dict) else None
+
+
 def _by_whom(
     value: Mapping[str, Any], said: list[ChatMessage], place: Place, reader: MessageReader
 ) -> list[ChatMessage]:
     """Return the messages of an agent's session, with those that its program made told from the user's."""
     is_made = any(value.get(mark) is True for mark in _MADE_BY_THE_PROGRAM)
+    is_error = value.get("isApiErrorMessage") is True
     found: list[ChatMessage] = []
     for each in said:
-        if each.role == "user" and (is_made or _TAGGED.fullmatch(each.text)):
+        if is_error or (each.role == "user" and (is_made or _TAGGED.fullmatch(each.text))):
             reader.left_out.add(
                 "message", "made by the agent's program is shown as neither user nor assistant", place
             )

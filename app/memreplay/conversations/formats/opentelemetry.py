@@ -3,9 +3,9 @@
 A thread is ``gen_ai.conversation.id`` or the session, else the trace. Read are ``gen_ai.input.messages`` and
 ``gen_ai.output.messages`` (structured or as JSON text, with ``gen_ai.system_instructions``), the numbered
 attributes of OpenLLMetry (``gen_ai.prompt.0.content``) and OpenInference
-(``llm.input_messages.0.message.content``, ``input.value``), and the events before 1.37. Sources of the format:
-the semantic conventions for generative AI, those of OpenInference and OpenLLMetry in their repositories, and the
-JSON encoding of OTLP.
+(``llm.input_messages.0.message.content``, ``input.value``), the attributes of the AI SDK and Pydantic AI, and the
+events before 1.37. Sources of the format: the semantic conventions for generative AI, those of OpenInference and
+OpenLLMetry in their repositories, the telemetry of the AI SDK and Pydantic AI, and the JSON encoding of OTLP.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ _COLUMN = "attributes."
 def detect(file: DatasetFile) -> bool:
     of_sdk = "attributes" in file.fields and not file.fields.isdisjoint({"context", "traceId", "trace_id"})
     of_table = "context.trace_id" in file.fields and any(name.startswith(_COLUMN) for name in file.fields)
-    return "resourceSpans" in file.fields or of_sdk or of_table
+    return "resourceSpans" in file.fields or of_sdk or of_table or _is_page(file.first)
+
+
+def _is_page(value: Any) -> bool:
+    """Return whether a value is a page of spans, as Phoenix's server returns them."""
+    listed = value.get("data") if isinstance(value, dict) else None
+    first = listed[0] if isinstance(listed, list) and listed else None
+    return isinstance(first, dict) and {"attributes", "context"} <= first.keys()
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
@@ -54,8 +61,8 @@ def spans_in(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]
     """Yield the spans, however deep they stand."""
     if not isinstance(value, dict):
         raise place.error(f"is {shown(value)}", "a span, or an object with resourceSpans")
-    for name in ("resourceSpans", "scopeSpans", "spans"):
-        if name in value:
+    for name in ("resourceSpans", "scopeSpans", "spans", "data"):
+        if name in value and (name != "data" or _is_page(value)):
             if not isinstance(value[name], list):
                 raise place.at(name).error(f"is {shown(value[name])}", "a list")
             for index, each in enumerate(value[name]):
@@ -123,6 +130,11 @@ def sides_of(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[Any, Any
     given, returned = attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.output.messages")
     if given is not None or returned is not None:
         return _with_system(attributes.get("gen_ai.system_instructions"), given), returned
+    if "ai.prompt.messages" in attributes:
+        return attributes["ai.prompt.messages"], _of_ai_sdk(attributes)
+    for name in ("pydantic_ai.all_messages", "all_messages_events"):
+        if isinstance(messages := decoded(attributes.get(name)), list):
+            return _split_at_the_reply(messages)
     for prefix, suffix in (("gen_ai.prompt", "gen_ai.completion"), ("llm.input_messages", "llm.output_messages")):
         given, returned = _numbered(attributes, prefix), _numbered(attributes, suffix)
         if given or returned:
@@ -134,6 +146,22 @@ def sides_of(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[Any, Any
     if kind in ("LLM", "CHAIN", "AGENT") and ("input.value" in attributes or "output.value" in attributes):
         return attributes.get("input.value"), attributes.get("output.value")
     return None, None
+
+
+def _of_ai_sdk(attributes: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the reply in a span of the AI SDK."""
+    text, calls = attributes.get("ai.response.text"), decoded(attributes.get("ai.response.toolCalls"))
+    parts = [{"type": "text", "text": text}] if isinstance(text, str) and text else []
+    parts += [{"type": "tool-call", **each} for each in calls or () if isinstance(each, dict)]
+    return [{"role": "assistant", "content": parts}] if parts else None
+
+
+def _split_at_the_reply(messages: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Return all messages of an agent's run as its input and the reply at their end."""
+    end = len(messages)
+    while end and isinstance(messages[end - 1], dict) and messages[end - 1].get("role") == "assistant":
+        end -= 1
+    return messages[:end], messages[end:]
 
 
 def _with_system(instructions: Any, given: Any) -> Any:
