@@ -91,6 +91,8 @@ class ChatLog:
 
     def finish(self) -> None:
         """Report what was left out; raise or report the errors if nothing is left."""
+        if self._yielded and self._file.container == "lines":
+            self.values_go_on()
         for error in self._broken_lines:
             self._outer.on_error(error)
         if not self._yielded and not self._broken_lines:
@@ -117,7 +119,7 @@ class ChatLog:
         return found
 
     def _broken(self, error: DatasetError) -> None:
-        """Remember a line that is no JSON: skipped if others follow, else the file was cut short."""
+        """Remember a value that is no JSON. A line is skipped if there are others: the last may be half written."""
         self._broken_lines.append(error)
 
     def values_go_on(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
+from math import isinf
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -16,7 +17,7 @@ import ijson
 import orjson
 from ijson.common import JSONError
 
-from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnBytesRead, Place
+from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnBytesRead, OnWarning, Place
 from memreplay.errors import DatasetError
 from memreplay.files import NOT_REGULAR, is_irregular
 
@@ -83,11 +84,56 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise place.error(f"cannot be read ({error.strerror})", "a readable dataset file") from None
 
 
-def _parsed(data: bytes, place: Place) -> Any:
+def _parsed(data: bytes, place: Place, on_warning: OnWarning) -> Any:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise _not_json(data, error, place) from None
+        odd = _with_odd_numbers(data)
+        if odd is None:
+            raise _not_json(data, error, place) from None
+    on_warning(f"{place.path}: {place.pointer or '/'}: {_ODD_NUMBERS}")
+    return odd.value
+
+
+_ODD_NUMBERS = "holds NaN, infinity or a number of too many digits: it is read as null or rounded"
+_LARGEST_READ_AGAIN = 64 << 20
+"""Bytes of JSON that are read again, by a slower parser, if they are no strict JSON."""
+
+
+@dataclass(frozen=True)
+class _Odd:
+    """What JSON holds that has numbers which the standard does not know."""
+
+    value: Any
+
+
+def _with_odd_numbers(data: bytes) -> _Odd | None:
+    """Return the value of JSON with numbers that other parsers refuse; None if something else is wrong with it."""
+    found = 0
+
+    def finite(text: str) -> float | None:
+        nonlocal found
+        found += 1
+        return None if isinf(number := float(text)) else number
+
+    def constant(_name: str) -> None:
+        nonlocal found
+        found += 1
+
+    try:
+        value = json.loads(
+            data[:_LARGEST_READ_AGAIN].decode("utf-8-sig"),
+            parse_int=lambda text: int(text) if len(text) <= _DIGITS else finite(text),
+            parse_float=lambda text: finite(text) if isinf(float(text)) else float(text),
+            parse_constant=constant,
+        )
+    except (ValueError, RecursionError):
+        return None
+    return _Odd(value) if found else None
+
+
+_DIGITS = 18
+"""Digits of an integer that every parser reads exactly."""
 
 
 def _not_json(data: bytes, error: orjson.JSONDecodeError, place: Place) -> DatasetError:
@@ -110,10 +156,10 @@ def first_bytes(path: Path, count: int) -> bytes:
     return b""
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path, on_warning: OnWarning = SILENT.on_warning) -> Any:
     """Read a file that holds one JSON value."""
     with _opened(path) as file:
-        return _parsed(file.read(), Place(path))
+        return _parsed(file.read(), Place(path), on_warning)
 
 
 def read_text(path: Path) -> str:
@@ -139,7 +185,7 @@ def read_lines(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
                 continue
             place = Place(path, line=number)
             try:
-                value = _parsed(line, place)
+                value = _parsed(line, place, callbacks.on_warning)
             except DatasetError as error:
                 callbacks.on_error(error)
                 continue
@@ -240,9 +286,20 @@ def read_array(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
                 )
                 return
             except JSONError as error:
-                callbacks.on_error(_broken_array(error, Place(path).at(number + 1)))
+                broken = Place(path).at(number + 1)
+                odd = _with_odd_numbers(_whole(path)) if path.stat().st_size <= _LARGEST_READ_AGAIN else None
+                if odd is None or not isinstance(odd.value, list):
+                    callbacks.on_error(_broken_array(error, broken))
+                    return
+                callbacks.on_warning(f"{path}: {broken.pointer}: {_ODD_NUMBERS}")
+                yield from ((Place(path).at(at), odd.value[at]) for at in range(number + 1, len(odd.value)))
                 return
             yield Place(path).at(number), entry
+
+
+def _whole(path: Path) -> bytes:
+    with _opened(path) as file:
+        return file.read()
 
 
 def _broken_array(error: JSONError, place: Place) -> DatasetError:
@@ -304,6 +361,8 @@ class DatasetFile:
     is_empty: bool = False
     first: Any = None
     """The first value; of a file that holds one object, all of it."""
+    warnings: tuple[str, ...] = ()
+    """Warnings on a file that holds one object."""
 
     @property
     def dataset(self) -> str:
@@ -324,6 +383,8 @@ class DatasetFile:
                 callbacks.on_error(error)
         match self.container:
             case "object":
+                for warning in self.warnings:
+                    callbacks.on_warning(warning)
                 yield Place(self.path), self.first
             case "array":
                 yield from read_array(self.path, callbacks)
@@ -342,9 +403,10 @@ def open_dataset_file(path: Path) -> DatasetFile:
     is_json = beginning[:1] in (b"[", b"{") and not _TIME_IN_BRACKETS.match(beginning)
     if beginning and not is_json and path.suffix.lower() not in JSON_SUFFIXES:
         return _table_or_text(path)
-    container, first = _first_value(path, beginning)
+    warnings: list[str] = []
+    container, first = _first_value(path, beginning, warnings.append)
     fields = frozenset(first) if isinstance(first, dict) else frozenset()
-    return DatasetFile(path, container, fields, is_empty=first is None, first=first)
+    return DatasetFile(path, container, fields, is_empty=first is None, first=first, warnings=tuple(warnings))
 
 
 _TIME_IN_BRACKETS = re.compile(rb"\[\d{1,4}[-/.:]\d")
@@ -360,13 +422,13 @@ def _table_or_text(path: Path) -> DatasetFile:
     return DatasetFile(path, "text", frozenset())
 
 
-def _first_value(path: Path, beginning: bytes) -> tuple[Container, Any]:
+def _first_value(path: Path, beginning: bytes, on_warning: OnWarning) -> tuple[Container, Any]:
     if beginning.startswith(b"["):
         return "array", _first_of(read_array(path))
     try:
         return "lines", _first_of(read_lines(path))
     except DatasetError:
-        return "object", read_json(path)
+        return "object", read_json(path, on_warning)
 
 
 def _first_of(values: Entries) -> Any:

@@ -192,6 +192,8 @@ def moment(value: object) -> datetime | None:
     """Return a time as exports write it (ISO 8601, or a count since 1970), in UTC without a zone; None if it is
     none.
     """
+    if isinstance(value, dict):
+        value = value.get("$date")
     if isinstance(value, str):
         value = value.strip()
         if re.fullmatch(r"\d{9,}(\.\d+)?", value):
@@ -444,6 +446,8 @@ class MessageReader:
         written = _with_output(written)
         named, role, label = _speaker(written)
         at, message_id = time_of(written), _id_of(written)
+        if at is None and (name := next((each for each in _TIME_FIELDS if written.get(each)), None)) is not None:
+            self.left_out.add("time", "that cannot be read is not shown", place.at(name))
         before = self.left_out.number
         pieces = self._pieces_of_message(written, place, is_item=named is None)
         if not pieces and self.left_out.number > before:

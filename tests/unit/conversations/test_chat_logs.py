@@ -153,10 +153,10 @@ SAMPLES: dict[str, str] = {
 }
 
 
-def read(folder: Path, name: str, text: str) -> list[Conversation]:
+def read(folder: Path, name: str, text: str, warnings: list[str] | None = None) -> list[Conversation]:
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    return list(load([str(path)]))
+    return list(load([str(path)], on_warning=[].append if warnings is None else warnings.append))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -191,13 +191,38 @@ def test_a_thread_of_calls_is_one_conversation_with_its_date(tmp_path: Path, nam
     assert conversation.sessions[0].date is not None and conversation.sessions[0].date.year == 2024
 
 
-@pytest.mark.parametrize("name", [name for name in SAMPLES if name != "chat.txt"])
+_ONE_VALUE = [name for name in SAMPLES if name.endswith(".json")]
+_LINES = [name for name in SAMPLES if name.endswith(".jsonl")]
+
+
+@pytest.mark.parametrize("name", _ONE_VALUE)
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
 def test_a_log_that_is_cut_short_is_one_error_with_its_place(tmp_path: Path, name: str, share: float) -> None:
     text = SAMPLES[name]
     with pytest.raises(DatasetError) as refused:
         read(tmp_path, name, text[: int(len(text) * share)].rstrip("\n"))
     assert name in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", _LINES)
+def test_a_last_line_that_is_half_written_costs_only_itself(tmp_path: Path, name: str) -> None:
+    text = SAMPLES[name].rstrip("\n")
+    half = text.splitlines()[-1][:20]
+    warnings: list[str] = []
+    assert read(tmp_path, name, f"{text}\n{half}", warnings)
+    assert any("is not valid JSON" in warning and warning.endswith("left out") for warning in warnings)
+    with pytest.raises(DatasetError):
+        read(tmp_path, name, half)
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "7" * 400])
+def test_numbers_that_json_does_not_have_cost_nothing(tmp_path: Path, number: str) -> None:
+    said = [f'{{"role": "{role}", "content": "Hi", "score": {number}}}' for role in ("user", "assistant")]
+    for text in ("\n".join(said), f"[{', '.join(said)}]", f'{{"messages":\n [{", ".join(said)}]}}'):
+        warnings: list[str] = []
+        (conversation,) = read(tmp_path, "odd.json", text, warnings)
+        assert [turn.text for turn in conversation.turns] == ["Hi", "Hi"]
+        assert "holds NaN, infinity or a number of too many digits" in warnings[0]
 
 
 _LOOP = json.loads(json.dumps(CHATGPT))

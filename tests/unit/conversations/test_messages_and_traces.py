@@ -185,6 +185,62 @@ def test_what_an_agents_program_says_in_the_users_name_is_not_the_users(tmp_path
         assert "2 messages made by the agent's program are shown as neither user nor assistant" in warning
 
 
+def test_a_branch_that_was_rewound_is_not_part_of_the_session(tmp_path: Path) -> None:
+    def line(id_: str, parent: str | None, role: str, content: Any) -> dict[str, Any]:
+        return {"type": role, "uuid": id_, "parentUuid": parent, "message": {"role": role, "content": content}}
+
+    calls = [{"type": "tool_use", "id": f"t{n}", "name": "look", "input": {}} for n in (1, 2)]
+    lines = [
+        line("1", None, "user", "Hi"),
+        line("2", "1", "assistant", "Hello"),
+        line("3", "2", "user", "I live in Rome."),
+        line("4", "3", "assistant", "Rome."),
+        line("5", "2", "user", "I live in Oslo."),
+        line("6", "5", "assistant", calls[:1]),
+        line("7", "6", "assistant", calls[1:]),
+        line("8", "6", "user", [{"type": "tool_result", "tool_use_id": "t1", "content": "one"}]),
+        line("9", "7", "user", [{"type": "tool_result", "tool_use_id": "t2", "content": "two"}]),
+        line("10", "9", "assistant", "Oslo."),
+    ]
+    ((conversation,), (warning,)) = read(tmp_path, "\n".join(map(json.dumps, lines)), "session.jsonl")
+    assert said(conversation) == ["u Hi", "a Hello", "u I live in Oslo.", "a Oslo."]
+    assert [turn.text for turn in conversation.turns if turn.role == "other"][-2:] == ["one", "two"]
+    assert "2 messages on another branch are not shown" in warning
+
+
+_LANGGRAPH = [
+    {
+        "config": {"configurable": {"thread_id": "t1", "checkpoint_id": str(number)}},
+        "checkpoint": {"ts": f"2026-01-01T10:0{number}:00Z", "channel_values": {"messages": BOTH[:number]}},
+        "metadata": {},
+    }
+    for number in (1, 2)
+]
+_PYDANTIC_AI = [
+    {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "Hi"}]},
+    {"kind": "response", "parts": [{"part_kind": "text", "content": "Hello"}]},
+]
+_LETTA = [
+    {"message_type": f"{each['role']}_message", "id": each["role"], "content": each["content"]} for each in BOTH
+]
+_ZEP = {"messages": [{**each, "role_type": each["role"], "role": "Ann"} for each in BOTH]}
+_AI_SDK = {"ai.prompt.messages": json.dumps(BOTH[:1]), "ai.response.text": "Hello"}
+_SPANS = [
+    {"context": {"trace_id": "t", "span_id": "s"}, "name": "chat", "attributes": attributes}
+    for attributes in (_AI_SDK, {"all_messages_events": json.dumps(BOTH)}, {"pydantic_ai.all_messages": BOTH})
+]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [_LANGGRAPH, _PYDANTIC_AI, _LETTA, _ZEP, *({"data": [span], "next_cursor": None} for span in _SPANS)],
+    ids=["langgraph", "pydantic_ai", "letta", "zep", "ai_sdk", "logfire", "pydantic_ai_span"],
+)
+def test_what_agents_and_their_tools_export_is_read(tmp_path: Path, written: Any) -> None:
+    ((conversation,), warnings) = read(tmp_path, written)
+    assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
 def test_parts_that_are_not_known_are_counted(tmp_path: Path) -> None:
     hello = {"role": "user", "content": [{"type": "text", "text": "Hi"}, *[{"type": "hologram"}] * 3]}
     ((conversation,), warnings) = read(tmp_path, {"messages": [hello]})

@@ -36,6 +36,10 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 
 
 def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+    meta = value.get("meta") if isinstance(value, dict) else None
+    pages = meta.get("totalPages") if isinstance(meta, dict) else None
+    if isinstance(pages, int) and pages > 1:
+        reader.left_out.add("page", "of this export is not in the file", place, pages - 1)
     for at, trace, session in _traces(value, place):
         if not isinstance(trace, dict):
             raise at.error(f"is {in_words(trace)}", "a trace")
@@ -75,6 +79,8 @@ def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: 
             if each.get("type") != _GENERATION or not shown.issuperset(m.text for m in (*own.given, *own.returned)):
                 reader.left_out.add("observation", "inside a trace with messages is not shown", at)
         return
+    if not listed:
+        reader.left_out.add("trace", "without input and output is not shown", place)
     kinds = {each.get("type") for _, each in listed}
     for at, each in listed:
         is_outermost = _GENERATION not in kinds and not each.get("parentObservationId")
@@ -86,9 +92,12 @@ def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: 
 
 def _call(written: dict[str, Any], thread: str, place: Place, reader: MessageReader) -> Call:
     begun = next((written[name] for name in ("timestamp", "startTime", "start_time") if written.get(name)), None)
+    at = moment(begun)
+    if begun is not None and at is None:
+        reader.left_out.add("time", "that cannot be read is not shown", place)
     return Call(
         thread=thread,
-        at=moment(begun),
+        at=at,
         order=str(written.get("id", "")),
         given=side(written.get("input"), "user", reader, place.at("input")),
         returned=side(written.get("output"), "assistant", reader, place.at("output")),

@@ -209,12 +209,12 @@ def _without_rewound(
     A branch begins with what the user says. The results of tools that were called side by side are branches too.
     """
     parents = {
-        value["uuid"]: value.get("parentUuid") or value.get("logicalParentUuid")
+        id_: _text(value, "parentUuid") or _text(value, "logicalParentUuid")
         for value, _, _ in lines
-        if isinstance(value, dict) and isinstance(value.get("uuid"), str) and value.get("isSidechain") is not True
+        if (id_ := _text(value, "uuid")) is not None and value.get("isSidechain") is not True
     }
-    kept: set[object] = set()
-    leaf: object = next((value["uuid"] for value, _, said in lines[::-1] if said and _id(value) in parents), None)
+    kept: set[str | None] = set()
+    leaf = next((id_ for value, _, said in lines[::-1] if said and (id_ := _text(value, "uuid")) in parents), None)
     while leaf is not None and leaf not in kept:
         kept.add(leaf)
         leaf = parents.get(leaf)
@@ -223,10 +223,10 @@ def _without_rewound(
         _id(value) in kept and parents[_id(value)] is None and _is_the_users(said) for value, _, said in lines
     ):
         siblings.discard(None)  # it goes on from a summary, which nothing links to what it sums up
-    dropped: set[object] = set()
+    dropped: set[str | None] = set()
     messages: list[ChatMessage] = []
     for value, place, said in lines:
-        id_ = _id(value)
+        id_ = _text(value, "uuid")
         parent = parents.get(id_)
         begins = parent in siblings and id_ not in kept and _is_the_users(said)
         if id_ in parents and (begins or parent in dropped):
@@ -241,8 +241,10 @@ def _is_the_users(said: Sequence[ChatMessage]) -> bool:
     return any(each.role == "user" for each in said)
 
 
-def _id(value: Any) -> object:
-    return value.get("uuid") if isinstance(value, dict) else None
+def _text(value: Any, name: str) -> str | None:
+    """Return a field that holds a text."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, str) and found else None
 
 
 def _by_whom(
