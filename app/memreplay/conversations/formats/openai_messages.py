@@ -208,7 +208,7 @@ def _without_rewound(
 
     A branch begins with what the user says. The results of tools that were called side by side are branches too.
     """
-    parents = {
+    parents: dict[str | None, str | None] = {
         id_: _text(value, "parentUuid") or _text(value, "logicalParentUuid")
         for value, _, _ in lines
         if (id_ := _text(value, "uuid")) is not None and value.get("isSidechain") is not True
@@ -219,9 +219,8 @@ def _without_rewound(
         kept.add(leaf)
         leaf = parents.get(leaf)
     siblings = {parents.get(each) for each in kept}
-    if not any(
-        _id(value) in kept and parents[_id(value)] is None and _is_the_users(said) for value, _, said in lines
-    ):
+    roots = {id_ for id_ in kept if parents.get(id_) is None}
+    if not any(_text(value, "uuid") in roots and _is_the_users(said) for value, _, said in lines):
         siblings.discard(None)  # it goes on from a summary, which nothing links to what it sums up
     dropped: set[str | None] = set()
     messages: list[ChatMessage] = []
