@@ -83,7 +83,7 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
         (-1, r"(?<!before )yesterday|(?<!antes de )ayer|last night|anoche"),
         (0, r"today|tonight|this (?:morning|afternoon|evening)|hoy|esta (?:manana|tarde|noche)"),
         (1, r"(?<!after )tomorrow|(?<!pasado )(?<!la )(?<!esta )manana"),
-        (-1, rf"{_COUNT} {_UNIT} (?:ago|earlier|back|antes)(?! (?:to|of|de|del)\b)|hace {_SINCE}"),
+        (-1, rf"{_COUNT} {_UNIT} (?:ago|earlier|back|antes|now)(?! (?:to|of|de|del)\b)|hace {_SINCE}"),
         (1, rf"(?:in|within|dentro de|en) {_COUNT} {_UNIT}|{_SINCE} (?:later|from now|despues)(?! de)"),
         (-1, rf"(?:{_COUNT} )?{_UNIT} (?P<anchor>before|prior|preceding|antes|anterior|previo){_ANCHORED}"),
         (1, rf"(?:{_COUNT} )?{_UNIT} (?P<anchor>after|following|despues|siguiente){_ANCHORED}"),
@@ -290,12 +290,6 @@ def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Pla
         and token.text not in NO_MONTH_ALONE
     ):
         yield None, MONTH_NAMES[token.text], None
-
-
-def says_all_of(wanted: Sequence[Time], text: str, said_on: date | None = None) -> bool:
-    """Return whether a text says all wanted times."""
-    said = times_in(text, said_on)
-    return all(any(time.answers(one) for time in said) for one in wanted)
 
 
 _ASKS_WHEN: Final = re.compile(
