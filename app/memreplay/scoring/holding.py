@@ -126,9 +126,10 @@ class Answerable:
     @cached_property
     def needed(self) -> Sequence[str]:
         """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
-        does.
+        does, and where it is computed from them.
         """
-        return [turn for turn in self.evidence if any(self._contribution_of(turn))] or self.evidence
+        said = [] if self._is_computed else [turn for turn in self.evidence if any(self._contribution_of(turn))]
+        return said or self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -149,10 +150,18 @@ class Answerable:
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             return self._say_when(pieces)
         if says.topic:
-            return _say_all(says.topic, [piece.text for piece in pieces if self._is_linked(piece)])
+            return _say_all(says.topic, [piece.text for piece in pieces if self._is_ground(piece)])
         linked = [piece.text for piece in pieces if turn in piece.turns]
         linked = [text for text in linked if not self._says_otherwise(turn, text)]
         return any(_say_all(figures, linked) for figures in says.figures)
+
+    def _is_ground(self, piece: Piece) -> bool:
+        """Return whether a text comes from a turn of the evidence and says no other time than that, and a time if
+        the question does.
+        """
+        comes_from = (piece.turns | piece.verbatim).intersection(self.evidence)
+        is_dated = piece.is_dated or not times_in(self.question.text) or bool(times_in(piece.text))
+        return is_dated and any(not self._says_another_time(turn, piece.text) for turn in comes_from)
 
     def _quote(self, turn: str, words: frozenset[str], texts: Sequence[str]) -> bool:
         """Return whether texts have the sentence of a turn, word for word, that says most of these words."""
@@ -183,11 +192,24 @@ class Answerable:
         date itself. Of a text that comes from other turns of the session, only what its lines say counts.
         """
         return bool(self.times) and any(
-            all(any(time.answers(one) for time in said) for one in self.times)
+            all(any(self._is_precise(time, one) for time in said) for one in self.times)
             for piece in pieces
             for text, said in self._times_by_text(piece)
             if self.is_about(text)
         )
+
+    def _is_precise(self, time: Time, wanted: Time) -> bool:
+        """Return whether a time says a wanted one, as precisely as that or as the turn of the evidence that says
+        it: "in three weeks" beside the date is as good as the day.
+        """
+        return time.answers(wanted) or (time.days <= self._precision.get(wanted, 0) and time.agrees_with(wanted))
+
+    @cached_property
+    def _precision(self) -> Mapping[Time, int]:
+        """Return the days of what the evidence says for each time of the answer."""
+        turns = [self.turns[turn] for turn in self.evidence if turn in self.turns]
+        said = [time for turn in turns for time in times_in(turn.text, self.days.get(turn.session))]
+        return {one: min((time.days for time in said if time.agrees_with(one)), default=0) for one in self.times}
 
     def _times_by_text(self, piece: Piece) -> Iterator[tuple[str, Sequence[Time]]]:
         heading = heading_day(piece.text)
@@ -224,13 +246,9 @@ class Answerable:
         said = self.turns.get(turn)
         if said is None:
             return False
-        day = self.days.get(said.session)
-        known = " ".join([said.text, self.question.text, self.question.expected])
-        times = [*times_in(known, day), *([Time(day, day, "")] if day is not None else [])]
-        given = times_in(text)
-        agree = any(time.agrees_with(one) for time in given for one in times)
-        if given and times and not agree:
+        if self._says_another_time(turn, text):
             return True
+        known, day, given = self._known_with(said), self._day_of(turn), times_in(text)
         figures = [token for token in tokens_of(known) if token.kind in ("number", "time")]
         others = [token for token in tokens_of(text) if token.kind in ("number", "time")]
         if not given and others and not any(same_token(one, other) for one in others for other in figures):
@@ -239,6 +257,17 @@ class Answerable:
             return True
         words = {token.text for token in tokens_of(" ".join((known, *chain(*self._speakers))))}
         return any(folded(name) not in words for name in _NAME.findall(text) if folded(name) not in _CALENDAR)
+
+    def _says_another_time(self, turn: str, text: str) -> bool:
+        """Return whether a text says dates, and none of a turn, its session, the question or the answer."""
+        if turn not in self.turns:
+            return False
+        day, given = self._day_of(turn), times_in(text)
+        times = [*times_in(self._known_with(self.turns[turn]), day), *([] if day is None else [Time(day, day, "")])]
+        return bool(given and times) and not any(time.agrees_with(one) for time in given for one in times)
+
+    def _known_with(self, said: Turn) -> str:
+        return f"{said.text} {self.question.text} {self.question.expected}"
 
     @cached_property
     def _is_a_length_of_time(self) -> bool:
@@ -288,7 +317,8 @@ class Answerable:
                 is_dated = self._asks_for_a_date and any(map(_is_dated, tokens))
                 found.append(((is_dated, len(shared)), frozenset(figures | shared)))
         if not found:
-            return (frozenset(everything),) if any(map(_is_figure, tokens_of(said))) else ()
+            has_parts = self._is_computed or any(map(_is_figure, tokens_of(said)))
+            return (frozenset(everything),) if everything and has_parts else ()
         best = max(rank for rank, _ in found)
         return tuple(dict.fromkeys(about for rank, about in found if rank == best))
 
@@ -298,7 +328,7 @@ class Answerable:
         speak.
         """
         wanted = [token for answer in self._wanted() for _, token in content_of(tokens_of(answer))]
-        if any(map(_is_figure, wanted)):
+        if self._is_computed:
             return ()
         asked, others = self._speakers
         known = [
@@ -311,6 +341,11 @@ class Answerable:
             and token.text not in _UNSPECIFIC | FORMS_A_QUESTION
             and not any(same_token(one, token) for one in known)
         ]
+
+    @cached_property
+    def _is_computed(self) -> bool:
+        """Return whether the answer has figures, which several turns may give together."""
+        return any(_is_figure(token) for answer in self._wanted() for _, token in content_of(tokens_of(answer)))
 
     @cached_property
     def _asks_for_a_date(self) -> bool:
