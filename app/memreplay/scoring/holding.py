@@ -155,6 +155,12 @@ class Answerable:
         linked = [text for text in linked if not self._says_otherwise(turn, text)]
         return any(_say_all(figures, linked) for figures in says.figures)
 
+    def part_begun_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether texts made from a turn hold some of what it contributes."""
+        says = self._contribution_of(turn)
+        parts = {*chain(*map(enumeration, says.answers)), *says.words, *chain(*says.figures)}
+        return any(contains(part, piece.text) for piece in pieces if turn in piece.turns for part in parts)
+
     def _is_ground(self, piece: Piece) -> bool:
         """Return whether a text comes from a turn of the evidence and says no other time than that, and a time if
         the question does.
