@@ -1,7 +1,8 @@
 """The times that a text says: dates in full or in part, and relative words beside the date they count from.
 
 "The week before 9 June 2023", "yesterday" in a text that names 9 June 2023, and "2 June 2023" are compared as
-stretches of days. English and Spanish. Relative words without a date say no time.
+stretches of days. English and Spanish, and the usual forms of French and German. Relative words without a date say
+no time.
 """
 
 from __future__ import annotations
@@ -58,17 +59,23 @@ _Plain = tuple[int | None, int | None, int | None]
 """Year, month, day; None where it is not said."""
 
 _UNITS: Final = {
-    "day": "day days dia dias night nights noche noches morning evening afternoon",
-    "week": "week weeks semana semanas",
-    "weekend": "weekend weekends finde findes",
-    "month": "month months mes meses",
-    "year": "year years ano anos",
+    "day": "day days dia dias night nights noche noches morning evening afternoon jour jours tag tage tagen",
+    "week": "week weeks semana semanas semaine semaines woche wochen",
+    "weekend": "weekend weekends finde findes wochenende",
+    "month": "month months mes meses mois monat monate monaten",
+    "year": "year years ano anos ans annee annees jahr jahre jahren",
 }
 _UNIT_OF: Final = {word: unit for unit, words in _UNITS.items() for word in words.split()}
 _UNIT: Final = rf"(?P<unit>fin(?:es)? de semana|{'|'.join(sorted({*_UNIT_OF, *DAY_NAMES}, key=len, reverse=True))})"
+_NUMBERS: Final = {
+    **{word: number for number, word in enumerate("deux trois quatre cinq six sept huit".split(), start=2)},
+    **{word: number for number, word in enumerate("zwei drei vier funf sechs sieben acht".split(), start=2)},
+    **dict.fromkeys("un une ein eine einem einer".split(), 1),
+    **SMALL,
+}
 _COUNT: Final = (
     r"(?P<count>\d{1,3}|an?|una?|(?:a )?few|several|(?:a )?couple(?: of)?|unos|unas|varios|varias|un par de"
-    rf"|{'|'.join(SMALL)})"
+    rf"|{'|'.join(_NUMBERS)})"
 )
 _BACK: Final = _UNIT.replace("<unit>", "<back>")
 _SINCE: Final = f"{_COUNT.replace('<count>', '<since>')} {_BACK}"
@@ -78,17 +85,26 @@ _NOT_BEHIND: Final = r"(?! (?:before|after|pasado|que|proximo|antes|anterior|\w*
 _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
     (sign, re.compile(rf"\b(?:{form})(?!\w)"))
     for sign, form in (
-        (-2, r"day before yesterday|anteayer|antes de ayer"),
-        (2, r"day after tomorrow|pasado manana"),
-        (-1, r"(?<!before )yesterday|(?<!antes de )ayer|last night|anoche"),
-        (0, r"today|tonight|this (?:morning|afternoon|evening)|hoy|esta (?:manana|tarde|noche)"),
-        (1, r"(?<!after )tomorrow|(?<!pasado )(?<!la )(?<!esta )manana"),
-        (-1, rf"{_COUNT} {_UNIT} (?:ago|earlier|back|antes)(?! (?:to|of|de|del)\b)|hace {_SINCE}"),
-        (1, rf"(?:in|within|dentro de|en) {_COUNT} {_UNIT}|{_SINCE} (?:later|from now|despues)(?! de)"),
+        (-2, r"day before yesterday|anteayer|antes de ayer|avant-hier|vorgestern"),
+        (2, r"day after tomorrow|pasado manana|apres-demain|ubermorgen"),
+        (-1, r"(?<!before )yesterday|(?<!antes de )ayer|last night|anoche|(?<!avant-)hier|gestern"),
+        (0, r"today|tonight|this (?:morning|afternoon|evening)|hoy|esta (?:manana|tarde|noche)|aujourd'hui|heute"),
+        (1, r"(?<!after )tomorrow|(?<!pasado )(?<!la )(?<!esta )manana|(?<!apres-)demain"),
+        (-1, rf"{_COUNT} {_UNIT} (?:ago|earlier|back|antes)(?! (?:to|of|de|del)\b)|(?:hace|il y a|vor) {_SINCE}"),
+        (-1, rf"been (?:[\w'-]+ ){{1,6}}for {_COUNT} {_UNIT}|(?:llev\w+|depuis|seit) {_SINCE}"),
+        (1, rf"(?:in|within|dentro de|en|dans) {_COUNT} {_UNIT}|{_SINCE} (?:later|from now|despues)(?! de)"),
         (-1, rf"(?:{_COUNT} )?{_UNIT} (?P<anchor>before|prior|preceding|antes|anterior|previo){_ANCHORED}"),
         (1, rf"(?:{_COUNT} )?{_UNIT} (?P<anchor>after|following|despues|siguiente){_ANCHORED}"),
-        (-1, rf"(?:last|past|previous|pasad[oa]|ultim[oa]) {_UNIT}|{_BACK} (?:pasad[oa]|anterior)"),
-        (1, rf"(?:next|coming|following|proxim[oa]) {_UNIT}|{_BACK} (?:que viene|proxim[oa]|siguiente)"),
+        (
+            -1,
+            rf"(?:last|past|previous|pasad[oa]|ultim[oa]|letzte[nrs]?|vorige[nrs]?) {_UNIT}"
+            rf"|{_BACK} (?:pasad[oa]|anterior|derniere?|passee?)",
+        ),
+        (
+            1,
+            rf"(?:next|coming|following|proxim[oa]|nachste[nrs]?|kommende[nrs]?) {_UNIT}"
+            rf"|{_BACK} (?:que viene|proxim[oa]|siguiente|prochaine?)",
+        ),
         (0, rf"(?:this|the same|este|esta) {_UNIT}"),
         (0, rf"(?P<unit>week|semana) (?P<anchor>of|de|del){_ANCHORED}"),
         (-1, rf"(?:on|el) (?P<unit>{'|'.join(DAY_NAMES)}){_NOT_BEHIND}"),
@@ -100,8 +116,13 @@ _APPOSITION: Final = re.compile(r"(?:,|:| -| –| —)? \(?(?:(?:the|el|dia) )*"
 """Text between the name of a day and its date."""
 
 
-_JOINED: Final = re.compile(r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)")
-"""Text that joins a date to a time of day ("2023-05-07T10:00"), or a month to its year ("April.2023")."""
+_JOINED: Final = re.compile(
+    r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)"
+    r"|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
+)
+"""Text that joins a date to a time of day ("2023-05-07T10:00"), a month to its year ("April.2023"), or a day to its
+month ("13. August 2024").
+"""
 
 
 @lru_cache(maxsize=16384)
@@ -153,10 +174,12 @@ def _dated_and_relative(text: str, said_on: date | None = None) -> tuple[list[Ti
                 (place for place, (_, start, _) in enumerate(dates) if 0 <= start - match.end() <= 1), None
             )
             if parts.get("anchor"):
-                if beside is None:
+                ends_there = not plain[match.end() :].lstrip(" ,.;:)!").strip() or plain[match.end()] in ".;!)"
+                if beside is None and not (len(days) == 1 and ends_there):
                     continue
-                anchors.add(beside)
-                bases = [dates[beside][0].first]
+                if beside is not None:
+                    anchors.add(beside)
+                bases = [days[0].first if beside is None else dates[beside][0].first]
             else:
                 bases = [*(time.first for time in days), *([said_on] if said_on is not None else [])]
             taken.append(match.span())
@@ -177,7 +200,7 @@ def _is_dated(match: re.Match[str], day: str, plain: str, dates: Sequence[tuple[
 def _counted(base: date, sign: int, count: str, unit: str, words: str) -> Time:
     """Return a time that is some units before or after a day."""
     is_few = not _FEW.isdisjoint(count.split())
-    number = 3 if is_few else int(count) if count.isdigit() else SMALL.get(count, 1)
+    number = 3 if is_few else int(count) if count.isdigit() else _NUMBERS.get(count, 1)
     steps = sign * number
     if unit in DAY_NAMES:
         return _single(base + relativedelta(days=sign, weekday=weekday(DAY_NAMES[unit])(steps or 1)), words)
@@ -292,14 +315,8 @@ def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Pla
         yield None, MONTH_NAMES[token.text], None
 
 
-def says_all_of(wanted: Sequence[Time], text: str, said_on: date | None = None) -> bool:
-    """Return whether a text says all wanted times."""
-    said = times_in(text, said_on)
-    return all(any(time.answers(one) for time in said) for one in wanted)
-
-
 _ASKS_WHEN: Final = re.compile(
-    r"\b(?:when|cuando|(?:what|which) (?:\w+ )?(?:date|day|month|year|time)"
+    r"\b(?:when|cuando|quand|wann|(?:what|which) (?:\w+ )?(?:date|day|month|year|time)"
     r"|(?:que|cual) (?:\w+ )?(?:fecha|dia|mes|ano))\b"
 )
 

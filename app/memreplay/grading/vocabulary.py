@@ -28,11 +28,13 @@ MONTH_NAMES: Final[dict[str, int]] = dict(MONTHS) | {
     for names in (
         "jan feb mar apr may jun jul aug sep oct nov dec",
         "ene feb mar abr may jun jul ago sep oct nov dic",
+        "janvier fevrier mars avril mai juin juillet aout septembre octobre novembre decembre",
+        "januar februar marz april mai juni juli august september oktober november dezember",
     )
     for number, name in enumerate(names.split(), start=1)
 } | {"sept": 9, "setiembre": 9}  # fmt: skip
 
-NO_MONTH_ALONE: Final = frozenset({"ago", "mar"})
+NO_MONTH_ALONE: Final = frozenset({"ago", "mar", "mars", "mai"})
 """Words of their own in one of the languages: they name a month beside a day or a year only."""
 
 DAY_NAMES: Final[dict[str, int]] = dict(WEEKDAYS) | {

@@ -203,8 +203,7 @@ class Attributor:
                 return None
             if not answerable.evidence:
                 return lost_as_a_whole(answerable, stages)
-            lost = [trail.lost_at for trail in self._trails(question, stages) if trail.lost_at is not None]
-            return min(lost, key=STAGES.index)
+            return min((trail.lost_at for trail in self._missing(answerable, stages)), key=STAGES.index)
 
     def closed_book_is_right(self, asked: QuestionAsked) -> bool | None:
         """Return whether the same model answers the question without any memory; None where it was not asked."""
@@ -281,7 +280,7 @@ class Attributor:
                     return Attribution(
                         label="no_evidence", detail="The dataset names no turns that hold the answer."
                     )
-        missing = [trail for trail in self._trails(answerable.question, stages) if trail.lost_at is not None]
+        missing = self._missing(answerable, stages)
         first = min(missing, key=lambda trail: STAGES.index(trail.lost_at))
         outdated = self._outdated_reply(answerable.question, stages, score)
         return Attribution(
@@ -411,6 +410,11 @@ class Attributor:
             memory = self._memories[place] = StoredMemory(self._history.kept_until(asked.backend, asked.turn))
             memory.name_sources(asked.backend, self._history.answers())
         return Stages(asked, self._memories[place], self._history.conversation.turns_by_id)
+
+    def _missing(self, answerable: Answerable, stages: Stages) -> list[Trail]:
+        """Return the trails of the turns whose part of the answer is not in the prompt."""
+        trails = trails_of(answerable, answerable.needed, stages)
+        return [trail for trail in trails if trail.lost_at is not None]
 
     def _trails(self, question: Question, stages: Stages) -> list[Trail]:
         return trails_of(self.answerable(question), dict.fromkeys(question.evidence), stages)

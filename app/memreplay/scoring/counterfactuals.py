@@ -45,6 +45,10 @@ _WITH_EVIDENCE: Final[frozenset[Intervention]] = frozenset({"evidence_first", "e
 """Changes of reading that also bring what was missing of the evidence, and so mend its writing too."""
 _ADDING: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
 """Changes that are only asked where words of the evidence were missing."""
+_REMOVING: Final[frozenset[Intervention]] = frozenset({"distractors_removed", "half_budget", "current_value_only"})
+"""Changes that bring nothing into the prompt: where one repairs the answer, the prompt had what it takes."""
+_RETURNING: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k"})
+"""Changes that bring only what memory stores: where one repairs the answer, it was written."""
 
 _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
     "unchanged",
@@ -83,17 +87,19 @@ def cure_of(
     abstain: bool,
     others_agree: bool,
     shows_evidence: bool = True,
+    shows_all: bool = True,
 ) -> Cure | None:
     """Return what the re-asks of one wrong answer say of its diagnosis; None where they do not decide it.
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
     model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
-    gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence.
+    gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence, and
+    ``shows_all`` all of them.
 
     A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
     which the prompt lacked. Such a verdict, or that an outdated value was preferred, is refuted where the prompt
     had none of these words, and they alone repair the answer. That memory lost the fact is not confirmed where a
-    part of the prompt is enough.
+    part of the prompt is enough, nor that it was never written where more of what is stored is enough.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:
@@ -103,9 +109,11 @@ def cure_of(
     alone: Intervention = "closed_book" if abstain else "evidence_only"
     repairs = {name for name, right in repaired.items() if right and (abstain or name != "closed_book")}
     predicted = VERDICTS[label].repaired_by if label is not None else frozenset()
-    if label in ("misread", "abstained") and not (shows_evidence and _ADDING.isdisjoint(repaired)):
+    if label in ("misread", "abstained") and not (shows_evidence and shows_all and _ADDING.isdisjoint(repaired)):
         predicted -= _WITH_EVIDENCE
-    if label is not None and VERDICTS[label].fault == "memory" and "distractors_removed" in repairs:
+    if label is not None and VERDICTS[label].fault == "memory" and repairs & _REMOVING:
+        predicted = frozenset()
+    if label == "not_written" and repairs & _RETURNING:
         predicted = frozenset()
     if repairs & predicted:
         return "confirmed"

@@ -148,7 +148,7 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         sentence = f"{what} was retrieved{form}, {cut}{_late(turn, stages)}."
         return Trail(turn, "cut", sentence, ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
-        sentence = _not_retrieved(turn, stages, ranks) + _out_of_search(turn, answerable, stages)
+        sentence = _not_retrieved(turn, answerable, stages, ranks) + _out_of_search(turn, answerable, stages)
         return Trail(turn, "not_retrieved", sentence, ranks=ranks)
     if stages.stores_out_of_sight and (turn in stages.memory.observed or not stages.memory.is_recorded):
         unseen = "stores cannot be seen" if stages.memory.is_recorded else "heard and stored was not recorded"
@@ -202,7 +202,8 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     if other := answerable.other_times(stored):
         return lost("distilled_away", f"What was stored of turn {turn} says another date ({other[0].words}).")
     if stored:
-        left_out = "when" if answerable.times else "the answer"
+        part = "a part of the answer" if answerable.part_begun_by(turn, stored) else "the answer"
+        left_out = "when" if answerable.times else part
         return lost("distilled_away", f"What was stored of turn {turn} leaves {left_out} out.")
     return lost(
         "distilled_away", f"Memory heard turn {turn}; nothing stored names that turn or holds what it says of this."
@@ -223,9 +224,10 @@ def _writer_of(turn: str, loss: Loss, answerable: Answerable, stages: Stages) ->
             return None
 
 
-def _not_retrieved(turn: str, stages: Stages, ranks: Mapping[str, int]) -> str:
+def _not_retrieved(turn: str, answerable: Answerable, stages: Stages, ranks: Mapping[str, int]) -> str:
     if any(turn in hit.sources for hit in stages.asked.hits):
-        return f"What turn {turn} says was stored; what was retrieved of that turn leaves it out."
+        left_out = "a part of it" if answerable.part_begun_by(turn, stages.retrieved) else "it"
+        return f"What turn {turn} says was stored; what was retrieved of that turn leaves {left_out} out."
     if ranks:
         return f"Turn {turn} was stored and not retrieved{_placed(ranks)}{_late(turn, stages)}.{_alike(stages)}"
     depth = len(stages.asked.hits) + len(stages.asked.missed)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property, lru_cache
 from itertools import chain, pairwise
@@ -28,7 +28,7 @@ from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
-from memreplay.grading.times import Time, says_all_of, says_another_time, times_asked_for, times_in
+from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted
 from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES
 from memreplay.text import normalised
@@ -37,15 +37,20 @@ _TOO_SHORT = 4
 """Words; a turn as short as "Yes, please." occurs in other turns too, so that a link to the turn is needed."""
 
 _UNSPECIFIC = frozenset(
-    ["yes", "no", "true", "false", "none", "nothing", "both", "neither", "si", "ninguno", "nada", "ambos"]
+    "yes no true false none nothing both neither si ninguno nada ambos"
+    " not but or nor so since because than also no pero ni o porque".split()
 )
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
+_OF_ONE_WORD = 1 / 2
+"""The share of a question's words that a text has to say beside an answer of one word, which occurs anywhere."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
 
+_SAID_OF_AN_ANSWER = 1 / 4
+"""Of the words of an answer, those that the evidence says; of an inferred one it says fewer."""
 _LENGTHS = frozenset(["day", "week", "fortnight", "month", "year", "decade"])
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
@@ -57,11 +62,15 @@ _Word = tuple[int, str]
 
 @dataclass(frozen=True)
 class Piece:
-    """A text, and the turns it comes from: whose words it holds (``verbatim``), or that it was made from."""
+    """A text, and the turns it comes from: whose words it holds (``verbatim``), or that it was made from.
+
+    ``is_dated``: where it is returned, it stands under the date on which these were said.
+    """
 
     text: str
     turns: frozenset[str] = frozenset()
     verbatim: frozenset[str] = frozenset()
+    is_dated: bool = False
 
     @property
     def names_sources(self) -> bool:
@@ -69,13 +78,14 @@ class Piece:
 
 
 class _Contribution(NamedTuple):
-    """The part of an answer in an evidence turn: the answer and entities in full, else words of it, else what the
-    turn says about the question, in alternatives.
+    """The part of an answer in an evidence turn: the answer, items and entities in full, else words of it, else the
+    figures that it is computed from, in alternatives, else what the turn shares with the question.
     """
 
-    answers: tuple[str, ...]
-    words: frozenset[str]
-    about: tuple[frozenset[str], ...]
+    answers: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    figures: tuple[frozenset[str], ...] = ()
+    topic: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -110,15 +120,24 @@ class Answerable:
             all(self.is_verbatim(turn, pieces) for turn in self.evidence)
             or self._say_when(pieces)
             or self._contain(self._answers(), pieces)
-            or all(self.part_held_by(turn, pieces) for turn in self.evidence)
+            or all(self.part_held_by(turn, pieces) for turn in self.needed)
         )
+
+    @cached_property
+    def needed(self) -> Sequence[str]:
+        """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
+        does, and where it is computed from them.
+        """
+        said = [] if self._is_computed else [turn for turn in self.evidence if any(self._contribution_of(turn))]
+        return said or self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
 
-        That is its words, or the answer and entities that it says. A turn may say none of them in full: then texts
-        made from it have to say the words of the answer that it does say ("fishing" of "climbing, fishing and
-        camping"), or, where the answer is computed (a date, a count), what its sentence about the question says.
+        That is its words, or the answer, items and entities that it says. A turn may say none of them in full: then
+        texts made from the evidence have to say the words of the answer that it does say; where the answer is
+        computed (a date, a count), what its sentence about the question says; and where it is inferred, what the
+        turn says of the topic.
         """
         if self.is_verbatim(turn, pieces):
             return True
@@ -130,9 +149,25 @@ class Answerable:
             return _say_all(says.words, linked) or self._quote(turn, says.words, linked)
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             return self._say_when(pieces)
+        if says.topic:
+            return _say_all(says.topic, [piece.text for piece in pieces if self._is_ground(piece)])
         linked = [piece.text for piece in pieces if turn in piece.turns]
         linked = [text for text in linked if not self._says_otherwise(turn, text)]
-        return any(_say_all(about, linked) for about in says.about)
+        return any(_say_all(figures, linked) for figures in says.figures)
+
+    def part_begun_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether texts made from a turn hold some of what it contributes."""
+        says = self._contribution_of(turn)
+        parts = {*chain(*map(enumeration, says.answers)), *says.words, *chain(*says.figures)}
+        return any(contains(part, piece.text) for piece in pieces if turn in piece.turns for part in parts)
+
+    def _is_ground(self, piece: Piece) -> bool:
+        """Return whether a text comes from a turn of the evidence and says no other time than that, and a time if
+        the question does.
+        """
+        comes_from = (piece.turns | piece.verbatim).intersection(self.evidence)
+        is_dated = piece.is_dated or not times_in(self.question.text) or bool(times_in(piece.text))
+        return is_dated and any(not self._says_another_time(turn, piece.text) for turn in comes_from)
 
     def _quote(self, turn: str, words: frozenset[str], texts: Sequence[str]) -> bool:
         """Return whether texts have the sentence of a turn, word for word, that says most of these words."""
@@ -157,14 +192,57 @@ class Answerable:
         return [] if any(time.agrees_with(one) for time in said for one in self.times) else said
 
     def _say_when(self, pieces: Sequence[Piece]) -> bool:
-        """Return whether one of the texts that come from the evidence, or from no known turn, says the time of what
-        is asked.
+        """Return whether one of the texts says the time of what is asked.
+
+        A text under a date says the time of each of its lines: what the line says, counted from that date, or the
+        date itself. Of a text that comes from other turns of the session, only what its lines say counts.
         """
-        if not self.times:
-            return False
-        linked = [piece.text for piece in pieces if self._is_linked(piece)]
-        unknown = [line for piece in pieces if not piece.names_sources for line in piece.text.splitlines()]
-        return any(says_all_of(self.times, text) and self.is_about(text) for text in (*linked, *unknown))
+        return bool(self.times) and any(
+            all(any(self._is_precise(time, one) for time in said) for one in self.times)
+            for piece in pieces
+            for text, said in self._times_by_text(piece)
+            if self.is_about(text)
+        )
+
+    def _is_precise(self, time: Time, wanted: Time) -> bool:
+        """Return whether a time says a wanted one, as precisely as that or as the turn of the evidence that says
+        it: "in three weeks" beside the date is as good as the day.
+        """
+        return time.answers(wanted) or (time.days <= self._precision.get(wanted, 0) and time.agrees_with(wanted))
+
+    @cached_property
+    def _precision(self) -> Mapping[Time, int]:
+        """Return the days of what the evidence says for each time of the answer."""
+        turns = [self.turns[turn] for turn in self.evidence if turn in self.turns]
+        said = [time for turn in turns for time in times_in(turn.text, self.days.get(turn.session))]
+        return {one: min((time.days for time in said if time.agrees_with(one)), default=0) for one in self.times}
+
+    def _times_by_text(self, piece: Piece) -> Iterator[tuple[str, Sequence[Time]]]:
+        heading = heading_day(piece.text)
+        if piece.names_sources and not self._is_linked(piece):
+            if not any(self._session_of(turn) in self._sessions for turn in piece.turns | piece.verbatim):
+                return
+            yield from ((line, times_in(line)) for line in _HEADING.sub("", piece.text).splitlines())
+        elif heading is not None:
+            for line in piece.text.splitlines():
+                text = _HEADING.sub("", line)
+                yield text, times_in(text, heading) or [Time(heading, heading, "")]
+        elif piece.is_dated and (days := [day for turn in piece.turns if (day := self._day_of(turn)) is not None]):
+            yield piece.text, times_in(piece.text, max(days)) or [Time(max(days), max(days), "")]
+        else:
+            texts = [piece.text] if piece.names_sources else piece.text.splitlines()
+            yield from ((text, times_in(text)) for text in texts)
+
+    def _session_of(self, turn: str) -> int | None:
+        return self.turns[turn].session if turn in self.turns else None
+
+    @cached_property
+    def _sessions(self) -> frozenset[int | None]:
+        return frozenset(map(self._session_of, self.evidence)) - {None}
+
+    def _day_of(self, turn: str) -> date | None:
+        said = self.turns.get(turn)
+        return None if said is None else self.days.get(said.session)
 
     def _says_otherwise(self, turn: str, text: str) -> bool:
         """Return whether a text made from a turn says another time, number or name than what it was made from.
@@ -174,13 +252,9 @@ class Answerable:
         said = self.turns.get(turn)
         if said is None:
             return False
-        day = self.days.get(said.session)
-        known = " ".join([said.text, self.question.text, self.question.expected])
-        times = [*times_in(known, day), *([Time(day, day, "")] if day is not None else [])]
-        given = times_in(text)
-        agree = any(time.agrees_with(one) for time in given for one in times)
-        if given and times and not agree:
+        if self._says_another_time(turn, text):
             return True
+        known, day, given = self._known_with(said), self._day_of(turn), times_in(text)
         figures = [token for token in tokens_of(known) if token.kind in ("number", "time")]
         others = [token for token in tokens_of(text) if token.kind in ("number", "time")]
         if not given and others and not any(same_token(one, other) for one in others for other in figures):
@@ -190,43 +264,69 @@ class Answerable:
         words = {token.text for token in tokens_of(" ".join((known, *chain(*self._speakers))))}
         return any(folded(name) not in words for name in _NAME.findall(text) if folded(name) not in _CALENDAR)
 
+    def _says_another_time(self, turn: str, text: str) -> bool:
+        """Return whether a text says dates, and none of a turn, its session, the question or the answer."""
+        if turn not in self.turns:
+            return False
+        day, given = self._day_of(turn), times_in(text)
+        times = [*times_in(self._known_with(self.turns[turn]), day), *([] if day is None else [Time(day, day, "")])]
+        return bool(given and times) and not any(time.agrees_with(one) for time in given for one in times)
+
+    def _known_with(self, said: Turn) -> str:
+        return f"{said.text} {self.question.text} {self.question.expected}"
+
     @cached_property
     def _is_a_length_of_time(self) -> bool:
         return any(token.extra in _LENGTHS for token in tokens_of(self.question.expected))
 
     def _contribution_of(self, turn: str) -> _Contribution:
         if turn not in self._contributions:
-            said = self.turns[turn].text if turn in self.turns else ""
-            answers = tuple(answer for answer in self._wanted() if contains(answer, said))
-            tokens = [] if answers else [token for _, token in content_of(tokens_of(said))]
-            words = {token.text for token in tokens if any(same_token(word, token) for word in self._own_words)}
-            about = () if answers or words else self._said_about_the_question(said)
-            self._contributions[turn] = _Contribution(answers, frozenset(words), about)
+            self._contributions[turn] = self._contributed_by(self.turns[turn].text if turn in self.turns else "")
         return self._contributions[turn]
 
-    def _said_about_the_question(self, said: str) -> tuple[frozenset[str], ...]:
+    def _contributed_by(self, said: str) -> _Contribution:
+        if contains(self.question.expected, said) and not self.question.expected_entities:
+            return _Contribution((self.question.expected,))
+        items = self.question.expected_entities or enumeration(self.question.expected)
+        if answers := tuple(item for item in items if contains(item, said)):
+            return _Contribution(answers)
+        if not self._is_inferred and (words := _shared(self._own_words, said)):
+            return _Contribution(words=words)
+        if not self._own_words and (figures := self._figures_in(said)):
+            return _Contribution(figures=figures)
+        return _Contribution(topic=_shared(self._words_asked, said))
+
+    @cached_property
+    def _is_inferred(self) -> bool:
+        """Return whether the evidence says few of the words of an answer, or none: it is a conclusion."""
+        said = [token for turn in self.evidence if turn in self.turns for token in tokens_of(self.turns[turn].text)]
+        known = sum(any(same_token(word, token) for token in said) for word in self._own_words)
+        return known < len(self._own_words) * _SAID_OF_AN_ANSWER
+
+    def _figures_in(self, said: str) -> tuple[frozenset[str], ...]:
         """Return the figures and dates of a sentence that the question does not name, and the words that both
         share.
 
         Of a long turn, most is about other things: of the sentences that have both, the one that shares most words
         counts, or each of several; a date is computed from one with a date or weekday. Without such a sentence it
-        is all that the turn has of both. Figures tell nothing of an answer that consists of words.
+        is all that the turn has of both.
         """
         asked = [token for _, token in content_of(tokens_of(self.question.text))]
-        found: list[tuple[bool, int, frozenset[str]]] = []
+        found: list[tuple[tuple[bool, int], frozenset[str]]] = []
         everything: set[str] = set()
         for sentence in sentences_of(said):
             tokens = [token for _, token in content_of(tokens_of(sentence))]
             shared = {token.text for token in tokens if any(same_token(word, token) for word in asked)}
-            figures = {token.text for token in tokens if _is_figure(token) and not self._own_words}
+            figures = {token.text for token in tokens if _is_figure(token)}
             everything |= figures | shared
             if shared and figures - shared:
                 is_dated = self._asks_for_a_date and any(map(_is_dated, tokens))
-                found.append((is_dated, len(shared), frozenset(figures | shared)))
+                found.append(((is_dated, len(shared)), frozenset(figures | shared)))
         if not found:
-            return (frozenset(everything),) if everything else ()
-        most = max((is_dated, count) for is_dated, count, _ in found)
-        return tuple(dict.fromkeys(about for is_dated, count, about in found if (is_dated, count) == most))
+            has_parts = self._is_computed or any(map(_is_figure, tokens_of(said)))
+            return (frozenset(everything),) if everything and has_parts else ()
+        best = max(rank for rank, _ in found)
+        return tuple(dict.fromkeys(about for rank, about in found if rank == best))
 
     @cached_property
     def _own_words(self) -> Sequence[Token]:
@@ -234,7 +334,7 @@ class Answerable:
         speak.
         """
         wanted = [token for answer in self._wanted() for _, token in content_of(tokens_of(answer))]
-        if any(map(_is_figure, wanted)):
+        if self._is_computed:
             return ()
         asked, others = self._speakers
         known = [
@@ -244,9 +344,14 @@ class Answerable:
             token
             for token in wanted
             if token.kind == "word"
-            and token.text not in _UNSPECIFIC
+            and token.text not in _UNSPECIFIC | FORMS_A_QUESTION
             and not any(same_token(one, token) for one in known)
         ]
+
+    @cached_property
+    def _is_computed(self) -> bool:
+        """Return whether the answer has figures, which several turns may give together."""
+        return any(_is_figure(token) for answer in self._wanted() for _, token in content_of(tokens_of(answer)))
 
     @cached_property
     def _asks_for_a_date(self) -> bool:
@@ -272,6 +377,8 @@ class Answerable:
         return [(self.question.expected,), *([entities] if entities else [])]
 
     def _contain(self, alternatives: Sequence[tuple[str, ...]], pieces: Sequence[Piece]) -> bool:
+        if self.times:  # The date under which a text stands is no time of all that it says.
+            pieces = [replace(piece, text=_HEADING.sub("", piece.text)) for piece in pieces]
         linked = [
             piece.text for piece in pieces if self._is_linked(piece) and not self._counts_otherwise(piece.text)
         ]
@@ -336,23 +443,26 @@ class Answerable:
             lines = (
                 said
                 for said in piece.text.splitlines()
-                if any(may_say_a_part_of(answer, said) for answer in wanted) and self.is_about(said)
+                if any(may_say_a_part_of(answer, said) for answer in wanted)
+                and self.is_about(said, _OF_ONE_WORD if _is_one_word(wanted) else 0)
             )
             known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
             self._relevant[wanted, piece.text] = known
         return known
 
-    def is_about(self, said: str) -> bool:
-        """Return whether a text shares a word with the question that tells what it is about.
+    def is_about(self, said: str, least: float = 0) -> bool:
+        """Return whether a text shares a word with the question that tells what it is about, and at least this
+        share of these words.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
-        stand in most texts. If the question has no topic words, every text counts as on topic. What one speaker
-        says is not about another whom alone the question names, and the text does not.
+        stand in most texts. If the question has no topic words, every text counts as on topic. What names one
+        speaker is not about another whom alone the question names, and the text does not.
         """
         asked, others = self._speakers
-        if len(asked) == 1 and any(f" {name}: " in f" {said}" for name in others) and not contains(asked[0], said):
+        if len(asked) == 1 and not _names(asked[0], said) and any(_names(name, said) for name in others):
             return False
-        return not self._topic or bool(self.topic_in(said))
+        shared = self.topic_in(said)
+        return not self._topic or (bool(shared) and len(shared) >= least * len(self._topic))
 
     def topic_in(self, said: str) -> frozenset[_Word]:
         """Return the words that a text shares with the question, and that tell what it is about."""
@@ -366,18 +476,48 @@ class Answerable:
         return asked, [name for name in names if name not in asked]
 
     @cached_property
-    def _topic(self) -> frozenset[_Word]:
+    def _words_asked(self) -> Sequence[Token]:
+        """Return the words of the question that tell what it is about."""
         asked, others = self._speakers
-        answers = (self.question.expected, *self.question.expected_entities)
-        known = [token for text in (*answers, *asked, *others) for _, token in content_of(tokens_of(text))]
-        return frozenset(
-            key
+        names = [token for name in (*asked, *others) for _, token in content_of(tokens_of(name))]
+        return [
+            token
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
             and token.text not in FORMS_A_QUESTION
-            and not any(same_token(one, token) for one in known)
+            and not any(same_token(name, token) for name in names)
+        ]
+
+    @cached_property
+    def _topic(self) -> frozenset[_Word]:
+        answers = (self.question.expected, *self.question.expected_entities)
+        known = [token for answer in answers for _, token in content_of(tokens_of(answer))]
+        return frozenset(
+            key
+            for token in self._words_asked
+            if not any(same_token(one, token) for one in known)
             for key in stem_keys(token)
         )
+
+
+def _names(name: str, said: str) -> bool:
+    return name in said and re.search(rf"\b{re.escape(name)}\b", said) is not None
+
+
+_HEADING = re.compile(r"^(?:\w+: )?\[([^\]\n]{0,40}\d{4}[^\]\n]{0,20})\] ?", re.MULTILINE)
+
+
+def heading_day(text: str) -> date | None:
+    """Return the day of the date under which a text stands: "[19 June 2023, 10:04]"."""
+    found = _HEADING.match(text)
+    days = [time.first for time in times_in(found[1]) if time.days == 1] if found is not None else []
+    return days[0] if days else None
+
+
+def _shared(words: Sequence[Token], said: str) -> frozenset[str]:
+    """Return the words of a text that are among these, in any form."""
+    content = (token for _, token in content_of(tokens_of(said)))
+    return frozenset(token.text for token in content if any(same_token(word, token) for word in words))
 
 
 def _say_all(words: Iterable[str], texts: Sequence[str]) -> bool:
@@ -406,8 +546,18 @@ def _denies(answer: str, said: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_short(wanted: tuple[str, ...]) -> bool:
-    content = [token for answer in wanted for _, token in content_of(tokens_of(answer))]
+    content = _content_of_all(wanted)
     return len(content) <= _SHORT_ANSWER and not any(map(_is_exact, content))
+
+
+def _is_one_word(wanted: tuple[str, ...]) -> bool:
+    content = _content_of_all(wanted)
+    return len(content) == 1 and content[0].kind == "word"
+
+
+@lru_cache(maxsize=1024)
+def _content_of_all(wanted: tuple[str, ...]) -> Sequence[Token]:
+    return [token for answer in wanted for _, token in content_of(tokens_of(answer))]
 
 
 def _is_exact(token: Token) -> bool:

@@ -40,7 +40,7 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.grading.read import content_of, same_token, tokens_of
-from memreplay.scoring.holding import Piece
+from memreplay.scoring.holding import Piece, heading_day
 from memreplay.scoring.writer import MadeCall, call_in
 from memreplay.text import normalised
 from memreplay.timeline.fold import MISSING, patched, pointer_of
@@ -345,6 +345,8 @@ class StoredMemory:
         self.calls: list[MadeCall] = []
         """The calls of the model that writes, in order."""
         self._dropped: list[PromotionDecision] = []
+        self._dated: set[str] = set()
+        """The places whose items are returned under the dates on which they were said."""
         self._points: dict[tuple[str, str], Item] = {}
         self._places: dict[str, dict[tuple[str, str], None]] = defaultdict(dict)
         """Return the collections that hold each point id."""
@@ -382,7 +384,8 @@ class StoredMemory:
     @cached_property
     def stored(self) -> Sequence[Piece]:
         """Return what it held, and still counted as valid."""
-        return [item.piece for item in self.items if item.is_current]
+        current = (item for item in self.items if item.is_current)
+        return [replace(item.piece, is_dated=item.place in self._dated) for item in current]
 
     @cached_property
     def removed(self) -> Sequence[Piece]:
@@ -414,13 +417,16 @@ class StoredMemory:
         return frozenset().union(*same)
 
     def name_sources(self, backend: str, answers: Iterable[Answer]) -> None:
-        """Link items to the turns that a memory names only where it returns them: by id, or by their text.
+        """Link items to the turns that a memory names only where it returns them: by id, or by their text; and note
+        in which places it dates what it returns.
 
         A hit may stand for several items, whose turns are not those of each.
         """
         named: dict[tuple[str, str] | str, set[str]] = defaultdict(set)
         returned = (hit for answer in answers if answer.asked.backend == backend for hit in answer.asked.hits)
         for hit in returned:
+            if hit.place not in self._dated and heading_day(hit.text) is not None:
+                self._dated.add(hit.place)
             for key in ((hit.place, hit.id), normalised(hit.text)) if hit.sources else ():
                 named[key].update(hit.sources)
         if not named:

@@ -111,7 +111,14 @@ def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], answers: Given
     ordered = tuple(sorted(asked, key=lambda each: INTERVENTIONS.index(each.intervention)))
     others_agree = answers.others_agree(_given(row), ordered, abstain=row.abstain)
     shown = shows_evidence(row.evidence, row.hits, row.evidence_in_prompt)
-    cure = cure_of(row.failure, ordered, abstain=row.abstain, others_agree=others_agree, shows_evidence=shown)
+    cure = cure_of(
+        row.failure,
+        ordered,
+        abstain=row.abstain,
+        others_agree=others_agree,
+        shows_evidence=shown,
+        shows_all=row.evidence_in_prompt is not False,
+    )
     corrected = _corrected(row) if cure == "refuted" else {}
     found = {"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)}
     return row.model_copy(update=found | corrected)

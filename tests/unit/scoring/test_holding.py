@@ -12,6 +12,7 @@ from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import StoredMemory, text_of
 from memreplay.timeline.timeline import Answer
 from tests.unit.scoring.planted import question
+from tests.unit.scoring.times_of_texts import SITUATIONS
 
 SOMETHING_ELSE = [
     ("What is my cat's name?", "Luna", "Luna from accounting sent the invoice."),
@@ -135,6 +136,75 @@ def test_a_hit_of_several_facts_does_not_say_where_one_comes_from_that_names_its
 
 
 OF = {"conversation": "c", "turn": 1, "backend": "plugin"}
+
+
+def test_a_stored_text_holds_a_time_as_a_person_says_that_it_does() -> None:
+    differing = []
+    for day, said, text, expected, texts in SITUATIONS:
+        turns = {"1": Turn(id="1", number=1, session=1, role="user", speaker=None, text=said)}
+        answerable = Answerable(question(text, expected=expected, evidence=("1",)), turns, {1: day})
+        for distilled, label in texts.items():
+            piece = [Piece(distilled, frozenset(["1"]))]
+            other = "other" if answerable.other_times(piece) else "left_out"
+            found = "held" if answerable.held_by(piece) else other
+            differing += [(distilled, label, found)] if found != label else []
+    assert len(differing) <= 1, differing
+
+
+LIST = ("Which places has Ana seen?", "Oslo, Bergen and Narvik")
+GUESS = ("Would Ana enjoy a museum of ships?", "Probably, as she restores old dinghies")
+PARTS = [
+    (
+        LIST,
+        {"1": "Oslo, and Narvik's bay.", "2": "Bergen."},
+        {"1": "Oslo and Narvik"},
+        False,
+    ),
+    (
+        LIST,
+        {"1": "Oslo and Narvik.", "2": "Bergen.", "3": "Nice!"},
+        {"1": "Oslo, Narvik", "2": "Bergen"},
+        True,
+    ),
+    (
+        GUESS,
+        {"1": "That museum again!", "2": "I love ships.", "3": "Us too."},
+        {"1": "museum", "2": "ships"},
+        True,
+    ),
+    (GUESS, {"1": "That museum again!", "2": "I love ships."}, {"1": "Ana went to a museum"}, False),
+]
+
+
+@pytest.mark.parametrize(("asked", "said", "made", "holds"), PARTS)
+def test_only_turns_that_say_a_part_of_an_answer_are_needed(
+    asked: tuple[str, str], said: dict[str, str], made: dict[str, str], holds: bool
+) -> None:
+    turns = {
+        id_: Turn(id=id_, number=int(id_), session=1, role="user", speaker=None, text=text)
+        for id_, text in said.items()
+    }
+    answerable = Answerable(question(asked[0], expected=asked[1], evidence=tuple(said)), turns)
+    assert answerable.held_by([Piece(text, frozenset([id_])) for id_, text in made.items()]) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("[9 June 2023, 10:00]\nThe kayak is sold.", True),
+        ("[9 June 2023] The goats are ill.\nAna: The kayak is sold, since yesterday.", False),
+        ("[10 June 2023] The kayak was sold yesterday.\nThe hens came last week.", True),
+        ("[10 June 2023] The kayak is sold.\nThe hens came yesterday.", False),
+    ],
+)
+def test_a_text_under_a_date_says_the_time_of_each_of_its_lines(text: str, holds: bool) -> None:
+    answerable = Answerable(question("When was the kayak sold?", expected="9 June 2023", evidence=("1",)), TURNS)
+    assert answerable.held_by([Piece(text, frozenset(["1"]))]) is holds
+
+
+def test_what_names_another_speaker_alone_does_not_answer_about_one() -> None:
+    assert not is_held("Which dance does Caroline like?", "salsa", "John likes to dance salsa")
+    assert is_held("Which dance does Caroline like?", "salsa", "Caroline likes to dance salsa")
 
 
 def stored(payload: dict[str, object]) -> StoredMemory:

@@ -11,11 +11,12 @@ from memory_backends.registry import create_backend
 from memory_backends.resources import MemoryOptions
 from memreplay.conversations.models import Conversation, Question
 from memreplay.llm.model import Reply
-from memreplay.scoring.attribution import Attribution
+from memreplay.scoring.attribution import Attribution, Attributor
 from tests.stubs.rewriting_memory import rewriting
 from tests.unit.scoring.fresh_cases import FRESH, MORE
 from tests.unit.scoring.labelled_cases import CASES, Case
-from tests.unit.scoring.planted import attribution_of, played, question, resources, talk
+from tests.unit.scoring.planted import answer_of, attribution_of, played, question, resources, talk
+from tests.unit.scoring.sentences import false_sentences
 
 LEAST_AGREEMENT = 0.95
 
@@ -32,6 +33,8 @@ async def verdict(case: Case) -> Attribution:
         replies["closed_book"] = Reply(text=case.closed_book)
     top_k, budget = case.limits
     timeline = await played(asked, memories, replies, top_k=top_k, budget=budget, said=ask.said)
+    answer = answer_of(timeline, case.backend)
+    assert list(false_sentences(timeline, Attributor(timeline), answer)) == []
     return attribution_of(timeline, case.backend)
 
 

@@ -17,23 +17,22 @@ from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.evidence_trail import Stages, Trail, trail_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import StoredMemory
-from memreplay.text import normalised
 from tests.unit.scoring.samples import hit
+from tests.unit.scoring.sentences import false_sentences
 
 SHIPPED = sorted((Path(__file__).parents[3] / "recordings").rglob("*.sqlite3"))
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_no_turn_is_lost_that_a_shipped_prompt_has(path: Path) -> None:
+def test_no_sentence_of_a_shipped_verdict_is_false(path: Path) -> None:
     with closing(Recording.open(path)) as recording:
         run = recording.run()
         for conversation in recording.conversation_ids(run.id):
             timeline = recording.timeline(run.id, conversation)
-            attributor, turns = Attributor(timeline), timeline.conversation.turns_by_id
-            for answer in timeline.answers():
-                prompt = normalised("".join(part.content for part in answer.asked.prompt))
-                lost = [trail for trail in attributor.trails(answer) if trail.lost_at is not None]
-                assert [one.sentence for one in lost if normalised(turns[one.turn].text) in prompt] == []
+            attributor = Attributor(timeline)
+            assert [
+                false for one in timeline.answers() for false in false_sentences(timeline, attributor, one)
+            ] == []
 
 
 def _trail(question: Question, turns: Mapping[str, Turn], turn: str, hits: Sequence[Hit]) -> Trail:

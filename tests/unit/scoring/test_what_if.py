@@ -51,6 +51,9 @@ def test_the_verdict_follows_from_what_repairs() -> None:
                 ("misread", {"evidence_only": False}, None),
                 ("misread", {"unchanged": False, "evidence_only": False, "closed_book": True}, "reader_limit"),
                 ("stale", {"unchanged": False, "current_value_only": True}, "confirmed"),
+                ("not_retrieved", {"unchanged": False, "evidence_added": True, "half_budget": True}, "compound"),
+                ("not_retrieved", {"unchanged": False, "evidence_added": True, "double_top_k": True}, "confirmed"),
+                ("not_written", {"unchanged": False, "evidence_added": True, "double_top_k": True}, "compound"),
             ],
             check,
         )
@@ -82,6 +85,8 @@ def test_a_misreading_is_refuted_where_the_evidence_that_the_prompt_lacked_repai
     )
     first = asked({"unchanged": False, "evidence_first": True})
     assert (cure(True, first), cure(False, first)) == ("confirmed", "compound")
+    partly = {"abstain": False, "others_agree": False, "shows_all": False}
+    assert cure_of("misread", asked({"unchanged": False, "evidence_only": True}), **partly) == "compound"
     stale = {"abstain": False, "others_agree": False, "shows_evidence": False}
     assert cure_of("stale", asked({"unchanged": False, "evidence_added": True}), **stale) == "refuted"
 

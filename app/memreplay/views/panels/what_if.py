@@ -55,14 +55,14 @@ def _verdict_lines(
 ) -> Iterator[Line]:
     asked = [found for row in rows if row.reask is not None and (found := row.reask.counterfactual) is not None]
     retrieval = None if answer.scored is None else answer.scored.retrieval
+    has_all = None if retrieval is None else retrieval.evidence_in_prompt
     cure = cure_of(
         label,
         asked,
         abstain=question.abstain,
         others_agree=agreement(asked),
-        shows_evidence=shows_evidence(
-            question.evidence, answer.asked.hits, None if retrieval is None else retrieval.evidence_in_prompt
-        ),
+        shows_evidence=shows_evidence(question.evidence, answer.asked.hits, has_all),
+        shows_all=has_all is not False,
     )
     if cure is None:
         yield line(
