@@ -43,8 +43,9 @@ class StoreAddressError(BackendError):
 Role = Literal["user", "assistant"]
 ClosingStatus = Literal["resolved", "cancelled"]
 
-WhyEmpty = Literal["nothing_stored", "below_threshold"]
-"""Why a recall has no hit: memory is empty, or nothing in it is close enough to the question."""
+WhyEmpty = Literal["nothing_stored", "below_threshold", "not_searched", "not_recorded"]
+"""Reason why a recall has no hit: memory is empty, or nothing in it is close enough to the question. Of a recorded
+agent: it did not search its memory, or what it found was not recorded."""
 
 MISSED_DEPTH = 30
 """Candidates below the cut that are recorded for a question."""

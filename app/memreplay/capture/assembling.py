@@ -495,7 +495,7 @@ class _Memories:
 
     def events(self, placed: Sequence[_Placed]) -> Iterator[ReplayEvent]:
         """Yield the events of operations; those of one turn in their order."""
-        silent = {operation.memory for _, operation, _ in placed if operation.is_silent}
+        silent = {op.memory for _, op, _ in placed if op.is_silent and op.kind in _WRITING}
         for turn in self._conversation.turns:
             yield TurnPlayed(conversation=self._conversation.id, turn=turn.number)
         read: dict[tuple[str, int], list[tuple[Operation, tuple[Hit, ...]]]] = defaultdict(list)
@@ -538,6 +538,8 @@ class _Memories:
                     yield StoreOperated(**at, operation=self._command(operation, points, turns, place))
                 if operation.removed:
                     yield StoreOperated(**at, operation=self._removed(operation, turns))
+                if operation.is_silent:
+                    yield StoreOperated(**at, operation=self._command(operation, None, turns))
                 yield Observed(**at, turns=turns, ms=operation.ms)
             case "remove" if not operation.removed:
                 # Which items are gone is unknown: later reads tell.
@@ -669,6 +671,7 @@ class _Memories:
             turn=number,
             backend=memory,
             hits=ranked,
+            why_empty="not_recorded" if not ranked and any(each.is_silent for each, _ in reads) else None,
             cut=(),
             tokens=sum(hit.tokens for hit in ranked),
             ms=sum(operation.ms for operation, _ in reads),

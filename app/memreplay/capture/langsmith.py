@@ -24,9 +24,10 @@ def span_of_run(run: Mapping[str, Any]) -> dict[str, Any]:
     """Return a span that says what a run says."""
     extra = decoded(run.get("extra"))
     metadata = extra.get("metadata") if isinstance(extra, dict) else None
-    known = {**metadata, **run} if isinstance(metadata, dict) else run
+    metadata = metadata if isinstance(metadata, dict) else {}
+    known = {**metadata, **run}
     attributes = {
-        "gen_ai.conversation.id": _first(known, ("thread_id",)) or _first(known, _THREADS),
+        "gen_ai.conversation.id": _first(known, ("thread_id",)) or _first(metadata, _THREADS),
         "user.id": _first(known, _OWNERS),
         **_attributes(run),
     }
@@ -60,7 +61,7 @@ def _attributes(run: Mapping[str, Any]) -> dict[str, Any]:
             query = given.get("query", given.get("input")) if isinstance(given, dict) else given
             return {"openinference.span.kind": "RETRIEVER", "input.value": query, "output.value": returned}
         case "llm":
-            return {"input.value": given, "output.value": returned}
+            return {"openinference.span.kind": "LLM", "input.value": given, "output.value": returned}
     return {}
 
 

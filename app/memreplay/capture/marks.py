@@ -95,6 +95,7 @@ def asked_of(
             if isinstance(event, Perceived) and event.backend == memory and event.turn == turn
         ]
         hits: tuple[Hit, ...] = read[-1].hits if read else ()
+        why_empty = read[-1].why_empty if read else "not_searched"
         if given:
             shown = normalised(given)
             hits = tuple(hit.model_copy(update={"in_prompt": normalised(hit.text) in shown}) for hit in hits)
@@ -105,6 +106,7 @@ def asked_of(
             model=AS_RECORDED,
             question_id=mark.question.id,
             hits=hits,
+            why_empty=why_empty,
             cut=(),
             context_tokens=sum(hit.tokens for hit in hits),
             prompt=(PromptMessage(role="user", segments=(given, mark.question.text)),) if given else (),

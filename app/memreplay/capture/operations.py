@@ -48,7 +48,7 @@ class Operation:
 
     ``owner`` is whose memory it is, as far as the call says; ``turn`` is the marked message during which it ran.
     ``place`` is the part of the memory that it works on. ``call`` is the library's own name for it. ``is_silent``
-    is True of a write that shows nothing of what it stored.
+    is True of a write or read that does not show what it stored or found.
     """
 
     note: int

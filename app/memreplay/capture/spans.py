@@ -18,7 +18,7 @@ from typing import Any, Final
 from memreplay.capture.journal import Journal, Note
 from memreplay.capture.langsmith import span_of_run
 from memreplay.capture.operations import Kind, Operation, decoded, items_in, kind_by_name
-from memreplay.conversations.formats.opentelemetry import attributes_of, sides_of
+from memreplay.conversations.formats.opentelemetry import THREADS, attributes_of, sides_of
 from memreplay.conversations.messages import ChatMessage, LeftOut, MessageReader, side
 from memreplay.conversations.validation_errors import Place
 from memreplay.errors import DatasetError
@@ -64,8 +64,8 @@ _OWNERS: Final = (
     *("langfuse.user.id", "actor.id", "memory.scope.agent_id"),
 )
 _SESSIONS: Final = (
-    *("gen_ai.conversation.id", "session.id", "gen_ai.session.id", "thread.id", "memory.session_id"),
-    *("memory.scope.run_id", "langfuse.session.id"),
+    *THREADS,
+    *("gen_ai.session.id", "thread.id", "memory.session_id", "memory.scope.run_id"),
 )
 _STORES: Final = ("gen_ai.memory.store.id", "memory.store", "memory.store.id", "aws.bedrock.memory.id")
 _QUERIES: Final = ("gen_ai.memory.query.text", "memory.query", "memory.query.text", "everos.query")
@@ -226,7 +226,9 @@ def _memory(
             return
     elif not items and kind == "write" and arguments:
         items = tuple(items_in([arguments], store or ""))
-    if kind in ("read", "write") and not items and common["error"] is None and not _says_empty(attributes, records):
+    is_silent = kind in ("read", "write") and not items and not _says_empty(attributes, records)
+    is_silent = is_silent and common["error"] is None
+    if is_silent:
         left_out.add("memory span", _WITHOUT_CONTENT, place)
     if kind == "state":
         return
@@ -238,6 +240,7 @@ def _memory(
         query=query if kind == "read" else "",
         items=items,
         removed=removed,
+        is_silent=is_silent,
         **common,
     )
 

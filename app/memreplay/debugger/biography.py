@@ -152,12 +152,14 @@ class RetrievalHistory(Frozen):
 class Biography(Frozen):
     """Everything that is recorded about one turn in one memory.
 
-    ``is_recorded`` is False for a memory of which nothing was recorded but questions and answers.
+    ``is_recorded`` is False for a memory of which nothing was recorded but questions and answers, and
+    ``is_known`` for one that does not show all that it stores.
     """
 
     backend: str
     turn_id: str
     is_recorded: bool
+    is_known: bool
     said_at: int
     observed_at: int
     staged: tuple[StagedCandidate, ...]
@@ -199,6 +201,7 @@ def biography(
         backend=backend,
         turn_id=turn.id,
         is_recorded=held.is_recorded,
+        is_known=held.is_known,
         said_at=turn.number,
         observed_at=observed,
         staged=tuple(_staged(written, observed, judged)),

@@ -110,6 +110,8 @@ def lost_as_a_whole(answerable: Answerable, stages: Stages) -> LostAt | None:
         return None
     if answerable.held_by(stages.retrieved):
         return "cut"
+    if stages.asked.why_empty == "not_recorded":
+        return "not_visible"
     if answerable.held_by(stages.memory.stored):
         return "not_retrieved"
     return "not_written"
@@ -131,6 +133,7 @@ def trails_of(answerable: Answerable, turns: Iterable[str], stages: Stages) -> l
 
 _IN_OTHER_WORDS: Mapping[LostAt | None, str] = {
     None: "Turn {} was not in the prompt; the answer was.",
+    "not_visible": "What memory returned was not recorded; it may have returned what turn {} says.",
     "cut": "The answer was retrieved in other words than those of turn {}, and the budget cut it.",
     "not_retrieved": "The answer was stored in other words than those of turn {}, and not retrieved.",
 }
@@ -147,6 +150,8 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         cut = f"and the budget cut it{_placed(ranks)}"
         sentence = f"{what} was retrieved{form}, {cut}{_late(turn, stages)}."
         return Trail(turn, "cut", sentence, ranks=ranks)
+    if stages.asked.why_empty == "not_recorded" and turn in stages.memory.observed:
+        return Trail(turn, "not_visible", _IN_OTHER_WORDS["not_visible"].format(turn), ranks=ranks)
     if answerable.part_held_by(turn, stages.memory.stored) or any(turn in hit.turns for hit in stages.asked.missed):
         sentence = _not_retrieved(turn, answerable, stages, ranks) + _out_of_search(turn, answerable, stages)
         return Trail(turn, "not_retrieved", sentence, ranks=ranks)
@@ -232,7 +237,8 @@ def _not_retrieved(turn: str, answerable: Answerable, stages: Stages, ranks: Map
         return f"Turn {turn} was stored and not retrieved{_placed(ranks)}{_late(turn, stages)}.{_alike(stages)}"
     depth = len(stages.asked.hits) + len(stages.asked.missed)
     if not depth:
-        return f"Turn {turn} was stored, and memory returned nothing."
+        is_searched = stages.asked.why_empty != "not_searched"
+        return f"Turn {turn} was stored, and memory {'returned nothing' if is_searched else 'was not searched'}."
     late, alike = _late(turn, stages), _alike(stages)
     return f"Turn {turn} was stored{late} and is not among the {depth} best candidates recorded.{alike}"
 

@@ -128,6 +128,31 @@ def test_what_was_returned_and_left_out_of_the_prompt_is_cut(path: Path):
         assert [row.failure for row in run.questions] == ["cut"]
 
 
+@pytest.mark.parametrize("operation", ["search_memory", "create_memory"])
+def test_what_spans_do_not_show_is_not_known(path: Path, operation: str):
+    spans = conversation_of_spans()
+    for each in spans:
+        if each["name"] == operation:
+            each["attributes"] = [one for one in each["attributes"] if one["key"] != "gen_ai.memory.records"]
+    recorded(path, *spans).close()
+    add_mark(path, "ann", 7, "Girona", ["1"])
+    bring_up_to_date(path)
+    with memreplay.open(path) as run:
+        assert [row.failure for row in run.questions] == ["not_visible"]
+
+
+def test_a_call_of_a_model_that_langsmith_exported_is_said(path: Path):
+    run = {"id": "r", "trace_id": "t", "run_type": "llm", "name": "ChatOpenAI", "start_time": "2026-03-01T10:00:00"}
+    run |= {"session_id": "project", "extra": {"metadata": {"user_id": "ann"}}}
+    run |= {"inputs": {"messages": [{"role": "user", "content": "Hi"}]}, "outputs": {"content": "Hello"}}
+    journal = Journal(path)
+    assert note_spans(journal, {"runs": [run]}) == 1
+    journal.close()
+    assert not bring_up_to_date(path)
+    with memreplay.open(path) as run_of_agent:
+        assert [turn.text for turn in run_of_agent.conversation("ann").turns] == ["Hi", "Hello"]
+
+
 def test_a_helper_call_is_no_part_of_the_conversation(path: Path):
     title = {
         MESSAGES[0].replace(".", "__"): [said("user", "Find a title for: I live in Girona.")],

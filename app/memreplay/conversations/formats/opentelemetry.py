@@ -257,12 +257,13 @@ def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
-_THREADS = (
+THREADS = (
     "gen_ai.conversation.id",
     "session.id",
     "langfuse.session.id",
     "traceloop.association.properties.session_id",
 )
+"""Attributes that name the conversation of a span."""
 
 
 def _call(
@@ -273,7 +274,7 @@ def _call(
     begun = span.get("startTimeUnixNano", span.get("start_time", span.get("start_time_unix_nano")))
     inside = place.at("attributes")
     return Call(
-        thread=str(next((attributes[name] for name in _THREADS if attributes.get(name)), trace)),
+        thread=str(next((attributes[name] for name in THREADS if attributes.get(name)), trace)),
         at=moment(begun),
         order=str(context.get("spanId", context.get("span_id", span.get("context.span_id", "")))),
         given=side(given, "user", reader, inside.at("gen_ai.input.messages")),

@@ -79,7 +79,7 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
         yield from _judged_lines(judged, life)
     for (turn, form, place), items in groupby(life.stored, lambda item: (item.turn, item.form, item.place)):
         yield from _stored_lines(turn, form, short_key(place, conversation.id, life.backend), [*items], life)
-    if not life.is_recorded:
+    if not life.is_recorded or not (life.is_known or life.stored):
         yield line(Span(f"{'':>6}", "dim"), Span("– what was stored was not recorded", "dim"))
     elif not life.stored:
         yield line(Span(f"{'':>6}", "dim"), Span("✗ none of it was ever stored", "bad"))

@@ -222,6 +222,8 @@ _ROWS_OF_HIT = 3
 _NO_HITS: Mapping[WhyEmpty | None, str] = {
     None: "no hits for this message",
     "nothing_stored": "no hits: nothing is stored yet",
+    "not_searched": "memory was not searched",
+    "not_recorded": "memory was searched; what it found was not recorded",
     "below_threshold": "no hits: no stored item is similar enough to this message",
 }
 

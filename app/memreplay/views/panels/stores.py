@@ -26,6 +26,7 @@ from memory_backends.stores.trace import (
     WriteChange,
 )
 from memreplay.engine.events import ReplayEvent
+from memreplay.numbers import counted
 from memreplay.timeline.fold import MISSING, MissingValue, Path
 from memreplay.timeline.timeline import Ledger, Timeline
 from memreplay.views.document import LazyDocument
@@ -455,7 +456,9 @@ def _logs(timeline: Timeline, backend: str, cursor: int) -> Iterator[Line]:
 def _collections(timeline: Timeline, backend: str, cursor: int) -> Iterator[Line]:
     for name in timeline.collections(backend):
         history = timeline.collection(backend, name)
-        yield line(Span(one_line(name), "title"), Span(f"  {history.count_at(cursor):,} points", "dim"))
+        points = counted(history.count_at(cursor), "point")
+        seen = "" if timeline.description(backend).is_known else " seen; others may be stored"
+        yield line(Span(one_line(name), "title"), Span(f"  {points}{seen}", "dim"))
         for point in history.written_at(cursor):
             yield from _point_lines(backend, name, point)
         for point in history.removed_at(cursor):
