@@ -10,6 +10,7 @@ from typing import Final
 from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
+from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
 from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full, spelled_out
 from memreplay.grading.read import (
     Token,
@@ -215,19 +216,21 @@ def score_recall(question: Question, text: str) -> Score:
     answer = _STRUCK_OUT.sub(" ", shortened(without_reasoning(text)))
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)
+    scored = _scored(question, text, answer)
+    return scored.model_copy(update={"uncertain": is_uncertain(question, answer, scored)})
+
+
+def _scored(question: Question, text: str, answer: str) -> Score:
+    """Return the score of a reply, of which ``answer`` is what it does not think or strike out."""
     if question.abstain:
         gives_it = question.suggested is not None and asserted(question.suggested, answer, question.text)[0]
-        score = _judged(
-            (is_abstention(text) or _declines(text, question.text)) and not gives_it, text, "abstention"
-        )
-        denies = not NEGATIONS.isdisjoint(token.text for token in tokens_of(answer))
-        return score.model_copy(update={"uncertain": denies and score.outcome == "wrong" and not gives_it})
+        return _judged((is_abstention(text) or _declines(text, question.text)) and not gives_it, text, "abstention")
     if is_abstention(text):
         further = "".join(_SENTENCES.split(answer.strip(), maxsplit=1)[1:])
         if _CONTRADICTS.match(folded(further)) and not says_another_time(question.text, further):
-            scored = score_recall(question, further)
+            scored = _scored(question, further, further)
             if scored.outcome == "correct":
-                return scored.model_copy(update={"predicted": text, "decided_by": "overlap", "uncertain": True})
+                return scored.model_copy(update={"predicted": text, "decided_by": "overlap"})
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     if (values := json_values(answer)) and len(values) == 1:
         answer = values[0]
@@ -237,13 +240,12 @@ def score_recall(question: Question, text: str) -> Score:
         asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
         for entity in question.expected_entities
     ]
-    correct, decided_by, by_overlap = _decision(question, answer, exact, entities)
+    correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={
             "exact_match": exact,
             "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
             "f1": token_f1(question.expected, answer),
-            "uncertain": by_overlap,
         }
     )
 
@@ -258,20 +260,18 @@ def is_quotation(reply: str, source: str) -> bool:
     return bool(sentences) and all(" ".join(sentence.split()) in held for sentence in sentences)
 
 
-_BY_ANOTHER_SENTENCE: Final = frozenset({"denied", "hedged", "superseded"})
-"""Ways in which one sentence of a reply can qualify another."""
 _IS_A_NO: Final = re.compile(r"\W*(?:no|nope|nah)\s*(?:[,.;:!]|\Z)")
 
 
 def may_be_a_quotation(scored: Score) -> bool:
     """Return whether the score would change if the reply only quoted what it was given."""
-    return scored.uncertain or scored.decided_by in _BY_ANOTHER_SENTENCE
+    return scored.uncertain or scored.decided_by in REJECTED_FOR_FORM
 
 
 def score_quotation(question: Question, reply: str, scored: Score) -> Score:
     """Return the score of a reply that quotes: one sentence does not qualify another, unless it is a "no"."""
     sentences = sentences_of(reply)
-    if scored.decided_by in _BY_ANOTHER_SENTENCE and not any(
+    if scored.decided_by in REJECTED_FOR_FORM and not any(
         sentence.endswith("?") or _IS_A_NO.match(folded(sentence)) for sentence in sentences
     ):
         each = [score_recall(question, sentence) for sentence in sentences]
@@ -283,12 +283,12 @@ def score_quotation(question: Question, reply: str, scored: Score) -> Score:
 
 def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
-) -> tuple[bool, DecidedBy, bool]:
-    """Return whether a reply is right, by what, and whether only by how much it shares with the answer."""
+) -> tuple[bool, DecidedBy]:
+    """Return whether a reply is right, and by what."""
     wanted, says_only = expected_polarity(question.expected)
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
-        return False, "no_match", False
+        return False, "no_match"
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
     for part in (_without_what_is_asked(question), *_alternatives(question.expected)):
         if not given and rejected is None and part:
@@ -302,20 +302,16 @@ def _decision(
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
     if wanted and said == wanted and (says_only or not has_more):
         given = True
-    uncertain = False
     if not given and not by_entities:
         rejected = rejected or next((why for _, why in entities if why is not None), None)
-        if rejected or is_another_time:
-            return False, rejected or "no_match", False
-        is_enough, uncertain = _overlap(question, answer)
-        if not is_enough:
-            return False, "no_match", uncertain
+        if rejected or is_another_time or not _overlaps(question, answer):
+            return False, rejected or "no_match"
     for old in question.supersedes:
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
-            return False, "candidates", False
-    if uncertain:
-        return True, "overlap", True
-    return True, ("exact" if exact else "equivalent") if given else "entities", False
+            return False, "candidates"
+    if given:
+        return True, "exact" if exact else "equivalent"
+    return True, "entities" if by_entities else "overlap"
 
 
 _ENOUGH: Final = 0.6
@@ -326,18 +322,18 @@ _FEW: Final = 3
 """Words. Of a shorter answer a reply has to assert all, beside each other."""
 
 
-def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
-    """Return whether a reply in other words asserts enough of the expected answer, and whether that is uncertain.
+def _overlaps(question: Question, answer: str) -> bool:
+    """Return whether a reply in other words asserts enough of the expected answer.
 
-    Its figures, dates and names have to be there, and other ones in their place make it certain that a reply is
-    wrong. A reply that has nothing but words of the answer leaves out the rest.
+    Its figures, dates and names have to be there. A reply that has nothing but words of the answer leaves out the
+    rest.
     """
     answer = spelled_out(question.expected, answer)
     asked = [token for _, token in content_of(tokens_of(question.text))]
     said = [token for _, token in content_of(tokens_of(answer)) if not _is_among(token, asked)]
     wanted = [token for _, token in content_of(tokens_of(LIKELY.sub(" ", question.expected)))]
     wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
-    names, other_names = ({folded(name) for name in NAME.findall(text)} for text in (question.expected, answer))
+    names = {folded(name) for name in NAME.findall(question.expected)}
     if not names.issuperset(token.text for token in wanted) and (first := NAME.match(question.expected)):
         names.discard(folded(first[0]))
     given = [
@@ -349,18 +345,17 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
     missing = [token for token in wanted if token not in given]
     others = [token for token in said if not _is_among(token, wanted)]
     if any(token.text in NEGATIONS for token in missing) and NEGATIONS.isdisjoint(token.text for token in said):
-        return False, True
-    if fixed := [token for token in missing if token.kind != "word" or token.text in names]:
-        kinds = {token.kind for token in others if token.kind != "word" or token.text in other_names}
-        return False, not any(token.kind in kinds for token in fixed)
+        return False
+    if any(token.kind != "word" or token.text in names for token in missing):
+        return False
     if not others or binds_otherwise(question.expected, tokens_of(answer), asked):
-        return False, True
+        return False
     items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
     is_list = len(items) >= _FEW and all(len(item) <= 2 for item in items)
     if is_list:
         held = [item for item in items if any(_is_among(token, [*given, *asked]) for token in item)]
-        return len(held) >= _ENOUGH_OF_A_LIST * len(items), True
-    return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted), True
+        return len(held) >= _ENOUGH_OF_A_LIST * len(items)
+    return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted)
 
 
 def _is_among(token: Token, known: Iterable[Token]) -> bool:
