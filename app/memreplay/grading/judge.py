@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
@@ -15,6 +15,7 @@ from memreplay.grading.match import binds_otherwise, contains, enumeration, in_f
 from memreplay.grading.read import (
     Token,
     content_of,
+    is_among,
     is_stop_word,
     json_values,
     same_token,
@@ -181,13 +182,11 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
     asked, clause = asked_by(question), _LINK.sub("", clause)
     if _DENIES.search(clause):
         about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
-        return all(token.text.endswith("ly") for token in about) or any(
-            _is_among(one, asked.words) for one in about
-        )
+        return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
     denied = [token for token in words[negation + 1 :] if token.text not in _ANY and not _TELLS.match(token.text)]
-    return all(_is_among(token, asked.words) for token in denied) and any(
+    return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
 
@@ -330,9 +329,9 @@ def _overlaps(question: Question, answer: str) -> bool:
     """
     answer = spelled_out(question.expected, answer)
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    said = [token for _, token in content_of(tokens_of(answer)) if not _is_among(token, asked)]
+    said = [token for _, token in content_of(tokens_of(answer)) if not is_among(token, asked)]
     wanted = [token for _, token in content_of(tokens_of(LIKELY.sub(" ", question.expected)))]
-    wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
+    wanted = [token for token in wanted if not is_among(token, asked) and token.text not in FORMS_A_QUESTION]
     names = {folded(name) for name in NAME.findall(question.expected)}
     if not names.issuperset(token.text for token in wanted) and (first := NAME.match(question.expected)):
         names.discard(folded(first[0]))
@@ -343,7 +342,7 @@ def _overlaps(question: Question, answer: str) -> bool:
         and (token.kind != "word" or asserted(token.text, answer, question.text, len(wanted))[0])
     ]
     missing = [token for token in wanted if token not in given]
-    others = [token for token in said if not _is_among(token, wanted)]
+    others = [token for token in said if not is_among(token, wanted)]
     if any(token.text in NEGATIONS for token in missing) and NEGATIONS.isdisjoint(token.text for token in said):
         return False
     if any(token.kind != "word" or token.text in names for token in missing):
@@ -353,18 +352,13 @@ def _overlaps(question: Question, answer: str) -> bool:
     items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
     is_list = len(items) >= _FEW and all(len(item) <= 2 for item in items)
     if is_list:
-        held = [item for item in items if any(_is_among(token, [*given, *asked]) for token in item)]
+        held = [item for item in items if any(is_among(token, [*given, *asked]) for token in item)]
         return len(held) >= _ENOUGH_OF_A_LIST * len(items)
     return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted)
 
 
-def _is_among(token: Token, known: Iterable[Token]) -> bool:
-    return any(same_token(one, token) for one in known)
-
-
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
-_A_MONTH: Final = re.compile(r"(?<=\w )an? (?=(?:hour|day|week|month|year)\b)")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
@@ -381,7 +375,7 @@ def _without_what_is_asked(question: Question) -> str | None:
     street.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    parts = [part[0] for part in _PART.finditer(_A_MONTH.sub("per ", question.expected))]
+    parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
     is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
@@ -389,11 +383,7 @@ def _without_what_is_asked(question: Question) -> str | None:
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
-    is_open = (
-        token.kind in ("word", "mark")
-        or "/" in token.extra
-        or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
-    )
+    is_open = token.kind in ("word", "mark") or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
     return is_open and any(same_token(one, token) for one in asked)
 
 
