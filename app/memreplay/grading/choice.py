@@ -128,6 +128,9 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     if from_json is not None:
         values = (_affirmed(_digits(value, choices), choices) for value in from_json)
         return _agree([name for value in values for name in _named(value, choices)], choices)
+    whole = _options_with_text(text, choices)
+    if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
+        return _agree([("text", index) for index in whole], choices)
     said = _affirmed(_digits(text, choices), choices)
     named = _concluded(said, choices) or list(_named(said, choices))
     return _agree(named or [("text", index) for index in options_said(said, choices, question)], choices)

@@ -11,7 +11,7 @@ from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
-from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full, spelled_out
+from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full
 from memreplay.grading.read import (
     Token,
     content_of,
@@ -327,7 +327,6 @@ def _overlaps(question: Question, answer: str) -> bool:
     Its figures, dates and names have to be there. A reply that has nothing but words of the answer leaves out the
     rest.
     """
-    answer = spelled_out(question.expected, answer)
     asked = [token for _, token in content_of(tokens_of(question.text))]
     said = [token for _, token in content_of(tokens_of(answer)) if not is_among(token, asked)]
     wanted = [token for _, token in content_of(tokens_of(LIKELY.sub(" ", question.expected)))]

@@ -93,19 +93,13 @@ _FACTORS: Final[dict[str, dict[str, float]]] = {
     "mass": {"mg": 0.001, "g": 1, "kg": 1000},
     "imperial mass": {"oz": 1, "lb": 16},
     "volume": {"ml": 1, "l": 1000},
-    "pence": {"p": 1},
-    "cents": {"cent": 1},
 }
-MEASURES: Final[dict[str, tuple[str, float]]] = {
-    unit: (measure, factor) for measure, units in _FACTORS.items() for unit, factor in units.items()
-}
-"""Unit → what it measures, and how many of the smallest unit it is. No measure is converted into another."""
-
 SUBUNITS: Final[dict[tuple[str, str], float]] = {
-    (whole, part): MEASURES[part][1] / MEASURES[whole][1]
-    for whole in MEASURES
-    for part in MEASURES
-    if MEASURES[part][0] == MEASURES[whole][0] and MEASURES[part][1] < MEASURES[whole][1]
+    (whole, part): factors[part] / factors[whole]
+    for factors in _FACTORS.values()
+    for whole in factors
+    for part in factors
+    if factors[part] < factors[whole]
 } | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
 
