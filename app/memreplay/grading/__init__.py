@@ -13,9 +13,9 @@ A recall reply is decided in this order, and the first that holds gives ``decide
    veto is enough, unless another is hedged.
 
 6. *Overlap* (:mod:`.judge`), of a reply in words that no rule decides: it is right (``overlap``) if it asserts all
-   figures, dates and names of the answer, and most of its other words or items. Such grades, right or wrong, are
-   uncertain, but a reply with another figure, date or name in the place of one is certain to be wrong. So is the
-   grade of a reply that denies something where the answer was never said, and is no abstention that a rule knows.
+   figures, dates and names of the answer, and most of its other words or items.
+
+Whatever decided, :mod:`.doubt` says which grades are ``uncertain``, since many such grades are wrong.
 
 What matches is ``exact`` (the expected words occur), ``equivalent`` or ``entities``, unless the reply also asserts
 a value that the question calls superseded. :mod:`.choice` reads a label first, then the text of an option, then
@@ -65,7 +65,7 @@ class Score(Frozen):
 
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
-    ``uncertain`` is set where no rule decided, but how much of the expected answer the reply asserts, or denies.
+    ``uncertain`` is set where the rules are often wrong: a person or a judge should look.
     ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading. ``problem`` is set
     where a rule, or the reading of the judge's verdict, failed (:mod:`.failures`): it can be graded again.
     """

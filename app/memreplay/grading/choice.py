@@ -10,7 +10,7 @@ from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 from memreplay.grading.read import json_values, shortened, without_reasoning
-from memreplay.grading.veto import CONCLUDES, CORRECTS_ITSELF, asserted
+from memreplay.grading.veto import CONCLUDES, asserted
 from memreplay.text import normalised
 
 
@@ -75,7 +75,6 @@ _LEADING = re.compile(
     _EITHER_CASE,
 )
 _BOXED = re.compile(r"\\boxed\{\s*([0-9]+)\s*\}")
-_IN_BRACKETS_AT_END = re.compile(r"^(.*\S)\s*[(\[]\s*(?:option|index)?\s*([0-9]+)\s*[)\]][.*_`\s]*$", re.MULTILINE)
 _SEVERAL = re.compile(
     rf"(?:^|\b{_KEYWORD}e?s?\b{_LINK}|\bbetween\s){_MARKUP}([0-9]+){_MARKUP}"
     rf"(?:or|and|and/or|to|,|/|&|\bo\b|\by\b|\bu\b|-|–){_MARKUP}(?:option\s+)?([0-9]+)\b(?![.,:/][0-9])",
@@ -115,10 +114,6 @@ _COUNTED_FROM_1 = re.compile(
     r"\b(?:count|start|number)(?:ing|ed) (?:from|at|with) (?:1|one)\b|\b(?:1|one)-based", re.I
 )
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
-_EXPLAINED = re.compile(
-    r"(\A\W*[0-9A-J]\W*)\n\W*(?:explanation|reason|because|rationale|justification|note|explicaci[oó]n|porque)\b.*\Z",
-    re.IGNORECASE | re.DOTALL,
-)
 
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
@@ -126,7 +121,7 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     text = _DECORATED.sub(_shorter_run, _PICTURES.sub(" ", shortened(without_reasoning(reply))))
     if _COUNTED_FROM_1.search(text):
         return ParsedChoice(index=None, reason="the reply counts from 1")
-    text = _EXPLAINED.sub(r"\1", _BOXED_LETTER.sub(r"Final answer: \1\n", text))
+    text = _BOXED_LETTER.sub(r"Final answer: \1\n", text)
     if not text.strip(_DECORATION):
         return ParsedChoice(index=None, reason="the reply is empty")
     from_json = json_values(text)
@@ -136,8 +131,7 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     whole = _options_with_text(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
-    text = with_ordinals_as_labels(_digits(text, choices), choices)
-    said = _affirmed(_after_corrections(text, choices), choices)
+    said = _affirmed(_digits(text, choices), choices)
     named = _concluded(said, choices) or list(_named(said, choices))
     return _agree(named or [("text", index) for index in options_said(said, choices, question)], choices)
 
@@ -160,16 +154,6 @@ def _affirmed(text: str, choices: Sequence[str]) -> str:
     text = re.sub(r"\([^()\n]*\)", lambda aside: kept(aside[0]), text)
     said = _DECORATED.sub(_shorter_run, "".join(map(kept, _CLAUSE.split(text))))
     return said.translate(dict(enumerate(quoted, _PRIVATE_USE)))
-
-
-def _after_corrections(text: str, choices: Sequence[str]) -> str:
-    """Return what a reply says after it has corrected itself, where that names an option; else all of it."""
-    if len(text) != len(text.casefold()):
-        return text
-    corrections = list(CORRECTS_ITSELF.finditer(text.casefold()))
-    rest = text[corrections[-1].end() :] if corrections else ""
-    last = re.split(r"[.!?;\n]\s", rest.strip())[-1]
-    return next((part for part in (rest, last) if part and list(_named(part, choices))), text)
 
 
 def _shorter_run(run: re.Match[str]) -> str:
@@ -254,10 +238,6 @@ def _named(text: str, choices: Sequence[str]) -> Iterator[_Name]:
     for pattern in (_LABEL, _LEADING, _BOXED):
         for match in pattern.finditer(text):
             yield from _label(text, match.end(), match.group(1), choices)
-    for match in _IN_BRACKETS_AT_END.finditer(text):
-        if before := _options_with_text(match.group(1), choices):
-            yield "label", int(match.group(2)[:9])
-            yield from (("text", index) for index in before)
     for line in text.splitlines():
         yield from _alone(line.strip(_DECORATION + "-•"), choices)
 
@@ -298,35 +278,6 @@ def score_choice(question: Question, text: str) -> Score:
         predicted_index=index,
         decided_by=parsed.decided_by,
     )
-
-
-_ORDINALS = {
-    name: place % 10
-    for place, name in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth"
-        " primera segunda tercera cuarta quinta sexta septima octava novena decima".split()
-    )
-}
-_OPTION = (
-    r"(?:(?:option|choice|answer|alternative)s?|one|opci[oó]n|respuesta|item|(?:of|in) the (?:list|option)\w*)"
-)
-_ORDINAL = re.compile(
-    r"\b(?:the|la)\s+(?:(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima)|(?P<name>[^\W\d_]{5,7}))"
-    rf"(?:\s+(?:of\s+the\s+(?:listed\s+)?)?|(?=\W*\Z))(?:{_OPTION}\b|(?=\W*\Z))",
-    re.IGNORECASE,
-)
-
-
-def with_ordinals_as_labels(text: str, choices: Sequence[str]) -> str:
-    """Return the text with "the third option" as the label of that option; labels begin with 0."""
-
-    def label(found: re.Match[str]) -> str:
-        if found["last"]:
-            return f"option {len(choices) - 1}"
-        place = int(found["digits"]) - 1 if found["digits"] else _ORDINALS.get(folded(found["name"]), -1)
-        return f"option {place}" if place >= 0 else found.group()
-
-    return _ORDINAL.sub(label, text)
 
 
 _NO_CHOICE = re.compile(

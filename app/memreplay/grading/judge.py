@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
-from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full, spelled_out
+from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
+from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full
 from memreplay.grading.read import (
     Token,
     content_of,
+    is_among,
     is_stop_word,
     json_values,
     same_token,
@@ -180,13 +182,11 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
     asked, clause = asked_by(question), _LINK.sub("", clause)
     if _DENIES.search(clause):
         about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
-        return all(token.text.endswith("ly") for token in about) or any(
-            _is_among(one, asked.words) for one in about
-        )
+        return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
     denied = [token for token in words[negation + 1 :] if token.text not in _ANY and not _TELLS.match(token.text)]
-    return all(_is_among(token, asked.words) for token in denied) and any(
+    return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
 
@@ -215,19 +215,21 @@ def score_recall(question: Question, text: str) -> Score:
     answer = _STRUCK_OUT.sub(" ", shortened(without_reasoning(text)))
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)
+    scored = _scored(question, text, answer)
+    return scored.model_copy(update={"uncertain": is_uncertain(question, answer, scored)})
+
+
+def _scored(question: Question, text: str, answer: str) -> Score:
+    """Return the score of a reply, of which ``answer`` is what it does not think or strike out."""
     if question.abstain:
         gives_it = question.suggested is not None and asserted(question.suggested, answer, question.text)[0]
-        score = _judged(
-            (is_abstention(text) or _declines(text, question.text)) and not gives_it, text, "abstention"
-        )
-        denies = not NEGATIONS.isdisjoint(token.text for token in tokens_of(answer))
-        return score.model_copy(update={"uncertain": denies and score.outcome == "wrong" and not gives_it})
+        return _judged((is_abstention(text) or _declines(text, question.text)) and not gives_it, text, "abstention")
     if is_abstention(text):
         further = "".join(_SENTENCES.split(answer.strip(), maxsplit=1)[1:])
         if _CONTRADICTS.match(folded(further)) and not says_another_time(question.text, further):
-            scored = score_recall(question, further)
+            scored = _scored(question, further, further)
             if scored.outcome == "correct":
-                return scored.model_copy(update={"predicted": text, "decided_by": "overlap", "uncertain": True})
+                return scored.model_copy(update={"predicted": text, "decided_by": "overlap"})
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     if (values := json_values(answer)) and len(values) == 1:
         answer = values[0]
@@ -237,13 +239,12 @@ def score_recall(question: Question, text: str) -> Score:
         asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
         for entity in question.expected_entities
     ]
-    correct, decided_by, by_overlap = _decision(question, answer, exact, entities)
+    correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={
             "exact_match": exact,
             "entity_recall": sum(ok for ok, _ in entities) / len(entities) if entities else None,
             "f1": token_f1(question.expected, answer),
-            "uncertain": by_overlap,
         }
     )
 
@@ -258,20 +259,18 @@ def is_quotation(reply: str, source: str) -> bool:
     return bool(sentences) and all(" ".join(sentence.split()) in held for sentence in sentences)
 
 
-_BY_ANOTHER_SENTENCE: Final = frozenset({"denied", "hedged", "superseded"})
-"""Ways in which one sentence of a reply can qualify another."""
 _IS_A_NO: Final = re.compile(r"\W*(?:no|nope|nah)\s*(?:[,.;:!]|\Z)")
 
 
 def may_be_a_quotation(scored: Score) -> bool:
     """Return whether the score would change if the reply only quoted what it was given."""
-    return scored.uncertain or scored.decided_by in _BY_ANOTHER_SENTENCE
+    return scored.uncertain or scored.decided_by in REJECTED_FOR_FORM
 
 
 def score_quotation(question: Question, reply: str, scored: Score) -> Score:
     """Return the score of a reply that quotes: one sentence does not qualify another, unless it is a "no"."""
     sentences = sentences_of(reply)
-    if scored.decided_by in _BY_ANOTHER_SENTENCE and not any(
+    if scored.decided_by in REJECTED_FOR_FORM and not any(
         sentence.endswith("?") or _IS_A_NO.match(folded(sentence)) for sentence in sentences
     ):
         each = [score_recall(question, sentence) for sentence in sentences]
@@ -283,12 +282,12 @@ def score_quotation(question: Question, reply: str, scored: Score) -> Score:
 
 def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
-) -> tuple[bool, DecidedBy, bool]:
-    """Return whether a reply is right, by what, and whether only by how much it shares with the answer."""
+) -> tuple[bool, DecidedBy]:
+    """Return whether a reply is right, and by what."""
     wanted, says_only = expected_polarity(question.expected)
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
-        return False, "no_match", False
+        return False, "no_match"
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
     for part in (_without_what_is_asked(question), *_alternatives(question.expected)):
         if not given and rejected is None and part:
@@ -302,20 +301,16 @@ def _decision(
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
     if wanted and said == wanted and (says_only or not has_more):
         given = True
-    uncertain = False
     if not given and not by_entities:
         rejected = rejected or next((why for _, why in entities if why is not None), None)
-        if rejected or is_another_time:
-            return False, rejected or "no_match", False
-        is_enough, uncertain = _overlap(question, answer)
-        if not is_enough:
-            return False, "no_match", uncertain
+        if rejected or is_another_time or not _overlaps(question, answer):
+            return False, rejected or "no_match"
     for old in question.supersedes:
         if not contains(old, question.expected) and asserted(old, answer, question.text)[0]:
-            return False, "candidates", False
-    if uncertain:
-        return True, "overlap", True
-    return True, ("exact" if exact else "equivalent") if given else "entities", False
+            return False, "candidates"
+    if given:
+        return True, "exact" if exact else "equivalent"
+    return True, "entities" if by_entities else "overlap"
 
 
 _ENOUGH: Final = 0.6
@@ -326,18 +321,17 @@ _FEW: Final = 3
 """Words. Of a shorter answer a reply has to assert all, beside each other."""
 
 
-def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
-    """Return whether a reply in other words asserts enough of the expected answer, and whether that is uncertain.
+def _overlaps(question: Question, answer: str) -> bool:
+    """Return whether a reply in other words asserts enough of the expected answer.
 
-    Its figures, dates and names have to be there, and other ones in their place make it certain that a reply is
-    wrong. A reply that has nothing but words of the answer leaves out the rest.
+    Its figures, dates and names have to be there. A reply that has nothing but words of the answer leaves out the
+    rest.
     """
-    answer = spelled_out(question.expected, answer)
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    said = [token for _, token in content_of(tokens_of(answer)) if not _is_among(token, asked)]
+    said = [token for _, token in content_of(tokens_of(answer)) if not is_among(token, asked)]
     wanted = [token for _, token in content_of(tokens_of(LIKELY.sub(" ", question.expected)))]
-    wanted = [token for token in wanted if not _is_among(token, asked) and token.text not in FORMS_A_QUESTION]
-    names, other_names = ({folded(name) for name in NAME.findall(text)} for text in (question.expected, answer))
+    wanted = [token for token in wanted if not is_among(token, asked) and token.text not in FORMS_A_QUESTION]
+    names = {folded(name) for name in NAME.findall(question.expected)}
     if not names.issuperset(token.text for token in wanted) and (first := NAME.match(question.expected)):
         names.discard(folded(first[0]))
     given = [
@@ -347,29 +341,23 @@ def _overlap(question: Question, answer: str) -> tuple[bool, bool]:
         and (token.kind != "word" or asserted(token.text, answer, question.text, len(wanted))[0])
     ]
     missing = [token for token in wanted if token not in given]
-    others = [token for token in said if not _is_among(token, wanted)]
+    others = [token for token in said if not is_among(token, wanted)]
     if any(token.text in NEGATIONS for token in missing) and NEGATIONS.isdisjoint(token.text for token in said):
-        return False, True
-    if fixed := [token for token in missing if token.kind != "word" or token.text in names]:
-        kinds = {token.kind for token in others if token.kind != "word" or token.text in other_names}
-        return False, not any(token.kind in kinds for token in fixed)
+        return False
+    if any(token.kind != "word" or token.text in names for token in missing):
+        return False
     if not others or binds_otherwise(question.expected, tokens_of(answer), asked):
-        return False, True
+        return False
     items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
     is_list = len(items) >= _FEW and all(len(item) <= 2 for item in items)
     if is_list:
-        held = [item for item in items if any(_is_among(token, [*given, *asked]) for token in item)]
-        return len(held) >= _ENOUGH_OF_A_LIST * len(items), True
-    return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted), True
-
-
-def _is_among(token: Token, known: Iterable[Token]) -> bool:
-    return any(same_token(one, token) for one in known)
+        held = [item for item in items if any(is_among(token, [*given, *asked]) for token in item)]
+        return len(held) >= _ENOUGH_OF_A_LIST * len(items)
+    return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted)
 
 
 _WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
-_A_MONTH: Final = re.compile(r"(?<=\w )an? (?=(?:hour|day|week|month|year)\b)")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
@@ -386,7 +374,7 @@ def _without_what_is_asked(question: Question) -> str | None:
     street.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
-    parts = [part[0] for part in _PART.finditer(_A_MONTH.sub("per ", question.expected))]
+    parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
     is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
@@ -394,11 +382,7 @@ def _without_what_is_asked(question: Question) -> str | None:
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
-    is_open = (
-        token.kind in ("word", "mark")
-        or "/" in token.extra
-        or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
-    )
+    is_open = token.kind in ("word", "mark") or re.fullmatch(r"(?:19|20)\d\d", token.text) is not None
     return is_open and any(same_token(one, token) for one in asked)
 
 

@@ -138,7 +138,7 @@ _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 @lru_cache(maxsize=1024)
 def _short_form(answer: str) -> re.Pattern[str] | None:
-    """ "NYC" for "New York City", "k8s" for "kubernetes", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
+    """ "NYC" for "New York City", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
     or "World Health Organization" for "WHO".
     """
     bare = re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", answer.strip(" ."), flags=re.IGNORECASE)
@@ -152,13 +152,8 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
         return re.compile(rf"\b{signs}\b", re.IGNORECASE)
     words_of_it = re.findall(r"[^\W_]+", bare)
     forms = []
-    if len(words_of_it) == 1 and (word := words_of_it[0]).isalpha():
-        if len(word) > _SHORT_WORD:
-            forms.append(rf"(?i:{word[0]}{len(word) - 2}{word[-1]})")
-        if product := re.fullmatch(r"([A-Z][a-z]{3,})([A-Z])[A-Z]+", word):
-            forms.append(rf"(?i:{product[1]}{product[2]}?)")
-        elif re.fullmatch(r"[A-Z][a-z]{4,}", word):
-            forms.append(rf"{word[:-1]}(?i:{word[-1]})?[A-Z]{{2,}}")
+    if product := re.fullmatch(r"\W*([A-Z][a-z]{3,})([A-Z])[A-Z]+\W*", bare):
+        forms.append(rf"(?i:{product[1]}{product[2]}?)")
     names = [word for word in words_of_it if word.casefold() not in STOP_WORDS]
     is_title = all(word[0].isupper() and word[1:].islower() for word in names)
     if 2 <= len(names) <= 6 and (is_title or len(names) > 2) and all(map(str.isalpha, names)):
@@ -173,27 +168,14 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
 
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
-_SHORT_WORD: Final = 6
 _TURNED: Final = 3
 """Letters of initials that may stand in another order than the words."""
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """Return the text with the answer in place of its initials, or in place of what it is the initials of, and with
-    its compounds joined: "boardgames" for "board games".
-    """
+    """Return the text with the answer in place of its initials, or in place of what it is the initials of."""
     short = _short_form(answer)
-    text = short.sub(lambda _: answer, text) if short is not None else text
-    for word, in_parts in _apart(answer):
-        text = in_parts.sub(word, text)
-    return text
-
-
-@lru_cache(maxsize=1024)
-def _apart(answer: str) -> Sequence[tuple[str, re.Pattern[str]]]:
-    """Return the long words of an answer, and what finds them in two parts; short ones may occur by chance."""
-    words = re.findall(r"[a-z]{8,}", folded(answer))
-    return [(word, re.compile(rf"\b{'[ -]?'.join(word)}\b", re.IGNORECASE)) for word in words]
+    return short.sub(lambda _: answer, text) if short is not None else text
 
 
 _LEADS: Final = frozenset("from to desde hasta".split())

@@ -305,7 +305,7 @@ def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Pla
         for year, month, day in readings:
             if isinstance(month, int) and 1 <= month <= 12 and not (day and day > 31):
                 yield year, month, day
-    elif token.kind == "number" and token.extra in ("", "pair") and token.number in range(1900, 2101):
+    elif token.kind == "number" and not token.extra and token.number in range(1900, 2101):
         yield int(token.number), None, None
     elif (
         token.text in MONTH_NAMES

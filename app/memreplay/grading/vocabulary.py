@@ -66,11 +66,7 @@ UNITS: Final[dict[str, str]] = {
         "lb": "lb lbs",
         "oz": "oz ounce ounces onza onzas",
         "mg": "mg milligram milligrams miligramo miligramos",
-        "mcg": "mcg µg μg microgram micrograms microgramo microgramos",
-        "t": "tonne tonnes tonelada toneladas",
-        "yd": "yd yds yard yards",
         "l": "l litre litres liter liters litro litros",
-        "cl": "cl centilitre centilitres centiliter centiliters centilitro centilitros",
         "ml": "ml millilitre millilitres milliliter milliliters mililitro mililitros",
         "h": "h hr hrs hour hours hora horas",
         "min": "min mins minute minutes minuto minutos",
@@ -80,58 +76,32 @@ UNITS: Final[dict[str, str]] = {
         "fortnight": "fortnight fortnights quincena quincenas",
         "month": "month months mes meses",
         "year": "year years yr yrs ano anos",
-        "decade": "decade decades decada decadas",
         "p": "p pence penny",
         "cent": "cent cents centimo centimos",
-        "ms": "ms millisecond milliseconds milisegundo milisegundos",
-        "kb": "kb kib kilobyte kilobytes",
         "mb": "mb mib megabyte megabytes",
         "gb": "gb gib gigabyte gigabytes",
-        "tb": "tb tib terabyte terabytes",
         "%": "% percent per-cent pct",
         "c": "°c celsius",
         "f": "°f fahrenheit",
-        "w": "w watt watts",
-        "kw": "kw kilowatt kilowatts",
-        "kwh": "kwh",
-        "v": "v volt volts",
-        "hz": "hz hertz",
         "x": "times veces",
     }.items()
     for spelling in spellings.split()
 }
 _FACTORS: Final[dict[str, dict[str, float]]] = {
-    "time": {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
-    "months": {"month": 1, "year": 12, "decade": 120},
+    "time": {"s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
+    "months": {"month": 1, "year": 12},
     "length": {"mm": 0.001, "cm": 0.01, "m": 1, "km": 1000},
-    "imperial length": {"in": 1, "ft": 12, "yd": 36, "mi": 63360},
-    "mass": {"mcg": 1e-6, "mg": 0.001, "g": 1, "kg": 1000, "t": 1e6},
+    "imperial length": {"in": 1, "ft": 12, "mi": 63360},
+    "mass": {"mg": 0.001, "g": 1, "kg": 1000},
     "imperial mass": {"oz": 1, "lb": 16},
-    "volume": {"ml": 1, "cl": 10, "l": 1000},
-    "power": {"w": 1, "kw": 1000},
-    "pence": {"p": 1},
-    "cents": {"cent": 1},
+    "volume": {"ml": 1, "l": 1000},
 }
-RATES: Final[dict[str, str]] = {
-    word: unit
-    for unit, words in {
-        "h": "hourly", "day": "daily diario diaria diarios diarias diariamente",
-        "week": "weekly semanal semanales semanalmente", "month": "monthly mensual mensuales mensualmente",
-        "fortnight": "fortnightly quincenal", "year": "yearly annual annually anual anuales anualmente",
-    }.items()
-    for word in words.split()
-}  # fmt: skip
-"""Word → the unit of time in each of which something happens once."""
-MEASURES: Final[dict[str, tuple[str, float]]] = {
-    unit: (measure, factor) for measure, units in _FACTORS.items() for unit, factor in units.items()
-}
-"""Unit → what it measures, and how many of the smallest unit it is. No measure is converted into another."""
-
 SUBUNITS: Final[dict[tuple[str, str], float]] = {
-    (whole, part): MEASURES[part][1] / MEASURES[whole][1]
-    for whole in MEASURES
-    for part in MEASURES
-    if MEASURES[part][0] == MEASURES[whole][0] and MEASURES[part][1] < MEASURES[whole][1]
+    (whole, part): factors[part] / factors[whole]
+    for factors in _FACTORS.values()
+    for whole in factors
+    for part in factors
+    if factors[part] < factors[whole]
 } | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
 
@@ -176,7 +146,8 @@ SAME_WORDS: Final[dict[str, str]] = {
         " trash/sofa couch/mobile cellphone/shop store/aubergine eggplant/courgette zucchini/lift elevator/child"
         " kid/children kids/ill sick/purchase buy/repair fix/begin start/car automobile/lawyer solicitor"
         " attorney/large big/house home/colleague coworker/application app/repository repo/specification"
-        " spec/calle c/work job/configuration config/administrator admin/reservation booking"
+        " spec/calle c/week weekly/day daily/month monthly/year yearly annual/mes"
+        " mensual mensuales/work job/configuration config/administrator admin/reservation booking"
     ).split("/")
     for word in words.split()[1:]
 } | IRREGULAR_FORMS  # fmt: skip

@@ -125,7 +125,6 @@ NOT_READ = [
     "1. Sweden",
     "Option 3: Norway",
     "Answer: 3 (Norway)",
-    "Norway (2)",
     "Norway\n3",
     "7. 7 May 2023",
     '{"index": 3, "answer": "Norway"}',

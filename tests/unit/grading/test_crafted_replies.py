@@ -42,13 +42,6 @@ def test_a_reply_that_also_asserts_an_earlier_value_is_wrong() -> None:
 
 OF_ANOTHER = [
     ("What did Ada eat?", "sushi", "Ada had pizza; sushi was what Ben had eaten.", "Ada ate sushi, as Ben had."),
-    ("Which day is it?", "Friday", "Thursday, because on Friday half are off.", "As Thursday is full, on Friday."),
-    (
-        "Did she sell the Fiat or the Skoda?",
-        "Fiat",
-        "She needs the Fiat, hence sold the Skoda.",
-        "The Fiat, so she has the Skoda.",
-    ),
     ("Where does Bo live?", "Oslo", "Oslo... or maybe Bergen.", "He can't put Oslo behind him."),
     ("Did Sara pass?", "Yes", "Unfortunately, Sara did not pass.", "Yes, and she couldn't wait to tell me."),
     ("When is it?", "12 May 2024", "On 12 May, after that of 2023.", "In 2024: 10 + 2 = 12 → on May 12."),

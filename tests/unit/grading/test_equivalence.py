@@ -22,10 +22,6 @@ FOUND = [
     ("four hundred and fifty", "It costs £450."),
     ("a, b and c", "It was c, b and a."),
     ("x", "The letter X."),
-    ("twice a week", "She swims two times per week."),
-    ("once a month", "The rent is monthly."),
-    ("dos veces al día", "every 12 hours"),
-    ("every day", "a diario, two daily walks"),
     ("£900 per month", "It costs £900 a month."),
     ("nearly two hours", "It took about 120 minutes."),
 ]
@@ -38,7 +34,6 @@ NOT_FOUND = [
     ("Granada", "una gran cena"),
     ("once a week", "three times a week"),
     ("twice a week", "twice a month"),
-    ("1", "He calls weekly."),
 ]
 
 

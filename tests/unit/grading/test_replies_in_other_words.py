@@ -17,7 +17,6 @@ RIGHT: Final = (
     ("When did he arrive?", "9 pm", "He didn't arrive until 9 pm."),
     ("Where do they rehearse?", "the town hall", "They have no trouble getting to the town hall, where they rehearse."),
     ("¿Quién me prestó la bici?", "Nuria", "Si no recuerdo mal, te la prestó Nuria."),
-    ("What do they play?", "boardgames, darts, chess", "They play board games, chess and darts."),
     ("What does she do?", "growing herbs, writing letters, baking", "She has grown herbs, written letters and baked."),
     ("Is he a member?", "No", "He comes across as a friend of theirs, so probably not."),
     ("When does she arrive?", "14 July 2024", "On 11 July 2024 you said in three days, which makes it 14 July."),
@@ -65,7 +64,6 @@ RIGHT: Final = (
     ("What share?", "50%", "la mitad"),
     ("What share?", "25%", "25 per cent"),
     ("What share?", "25 %", "el 25 por ciento"),
-    ("What is the phone number?", "555-0142", "5550142"),
     ("What is the phone number?", "+44 20 7946 0958", "+442079460958"),
     ("When does it start?", "10 am", "It starts at 10."),
     ("When?", "14 September 2024", "14/09/2024"),
@@ -158,14 +156,10 @@ def _score(question: str, expected: str, reply: str) -> tuple[str, str | None]:
 
 
 CHOICES: Final = (
-    ("The third option.", 2),
-    ("I'd go with the last one.", 4),
-    ("La segunda opción.", 1),
     ("She bought the green lamp.", 1),
     ("She bought two of the chairs.", 2),
     ("Not the rug any more; it was two chairs.", 2),
     ("It's not 0, it's 3.", 3),
-    ("1... no, wait, that was last year. 3.", 3),
     ("A rug. Actually, no, it was two chairs.", 2),
     ("Someone got a rug. She said she sat down on them, so it must be two chairs.", 2),
     ("It wasn't a lamp, it wasn't a green lamp, it wasn't two chairs and it wasn't a rug: the remaining one.", 4),
