@@ -145,8 +145,7 @@ class Answerable:
         if says.answers:
             return self._contain([says.answers], pieces)
         if says.words:
-            linked = [piece.text for piece in pieces if self._is_linked(piece)]
-            return _say_all(says.words, linked) or self._quote(turn, says.words, linked)
+            return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             return self._say_when(pieces)
         if says.topic:
@@ -168,17 +167,6 @@ class Answerable:
         comes_from = (piece.turns | piece.verbatim).intersection(self.evidence)
         is_dated = piece.is_dated or not times_in(self.question.text) or bool(times_in(piece.text))
         return is_dated and any(not self._says_another_time(turn, piece.text) for turn in comes_from)
-
-    def _quote(self, turn: str, words: frozenset[str], texts: Sequence[str]) -> bool:
-        """Return whether texts have the sentence of a turn, word for word, that says most of these words."""
-        said = {
-            normalised: sum(contains(word, sentence) for word in words)
-            for sentence in sentences_of(self.turns[turn].text)
-            if len((normalised := _normalised(sentence)).split()) >= _TOO_SHORT
-        }
-        most = max(said.values(), default=0)
-        best = [sentence for sentence, count in said.items() if count == most and 2 * count >= len(words)]
-        return any(sentence in _normalised(text) for sentence in best for text in texts)
 
     @cached_property
     def times(self) -> Sequence[Time]:
