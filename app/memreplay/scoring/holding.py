@@ -126,10 +126,14 @@ class Answerable:
     @cached_property
     def needed(self) -> Sequence[str]:
         """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
-        does, and where it is computed from them.
+        does, where it is computed from them, and where they say nothing of one of its items, so that another turn
+        says it in other words.
         """
         said = [] if self._is_computed else [turn for turn in self.evidence if any(self._contribution_of(turn))]
-        return said or self.evidence
+        text = " ".join(self.turns[turn].text for turn in said)
+        items = [content_of(tokens_of(item)) for item in self._items]
+        is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
+        return said if said and (self._is_inferred or is_whole) else self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -275,8 +279,7 @@ class Answerable:
     def _contributed_by(self, said: str) -> _Contribution:
         if contains(self.question.expected, said) and not self.question.expected_entities:
             return _Contribution((self.question.expected,))
-        items = self.question.expected_entities or enumeration(self.question.expected)
-        if answers := tuple(item for item in items if contains(item, said)):
+        if answers := tuple(item for item in self._items if contains(item, said)):
             return _Contribution(answers)
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
@@ -358,6 +361,10 @@ class Answerable:
 
     def _wanted(self) -> tuple[str, ...]:
         return self.question.expected_entities or (self.question.expected,)
+
+    @cached_property
+    def _items(self) -> tuple[str, ...]:
+        return self.question.expected_entities or enumeration(self.question.expected)
 
     def _answers(self) -> list[tuple[str, ...]]:
         """Return what has to be contained, in alternatives: the expected answer, or all entities."""
