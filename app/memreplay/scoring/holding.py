@@ -126,10 +126,14 @@ class Answerable:
     @cached_property
     def needed(self) -> Sequence[str]:
         """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
-        does, and where it is computed from them.
+        does, where it is computed from them, and where they say nothing of one of its items, so that another turn
+        says it in other words.
         """
         said = [] if self._is_computed else [turn for turn in self.evidence if any(self._contribution_of(turn))]
-        return said or self.evidence
+        text = " ".join(self.turns[turn].text for turn in said)
+        items = [content_of(tokens_of(item)) for item in self._items]
+        is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
+        return said if said and (self._is_inferred or is_whole) else self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -145,8 +149,7 @@ class Answerable:
         if says.answers:
             return self._contain([says.answers], pieces)
         if says.words:
-            linked = [piece.text for piece in pieces if self._is_linked(piece)]
-            return _say_all(says.words, linked) or self._quote(turn, says.words, linked)
+            return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             return self._say_when(pieces)
         if says.topic:
@@ -168,17 +171,6 @@ class Answerable:
         comes_from = (piece.turns | piece.verbatim).intersection(self.evidence)
         is_dated = piece.is_dated or not times_in(self.question.text) or bool(times_in(piece.text))
         return is_dated and any(not self._says_another_time(turn, piece.text) for turn in comes_from)
-
-    def _quote(self, turn: str, words: frozenset[str], texts: Sequence[str]) -> bool:
-        """Return whether texts have the sentence of a turn, word for word, that says most of these words."""
-        said = {
-            normalised: sum(contains(word, sentence) for word in words)
-            for sentence in sentences_of(self.turns[turn].text)
-            if len((normalised := _normalised(sentence)).split()) >= _TOO_SHORT
-        }
-        most = max(said.values(), default=0)
-        best = [sentence for sentence, count in said.items() if count == most and 2 * count >= len(words)]
-        return any(sentence in _normalised(text) for sentence in best for text in texts)
 
     @cached_property
     def times(self) -> Sequence[Time]:
@@ -287,8 +279,7 @@ class Answerable:
     def _contributed_by(self, said: str) -> _Contribution:
         if contains(self.question.expected, said) and not self.question.expected_entities:
             return _Contribution((self.question.expected,))
-        items = self.question.expected_entities or enumeration(self.question.expected)
-        if answers := tuple(item for item in items if contains(item, said)):
+        if answers := tuple(item for item in self._items if contains(item, said)):
             return _Contribution(answers)
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
@@ -370,6 +361,10 @@ class Answerable:
 
     def _wanted(self) -> tuple[str, ...]:
         return self.question.expected_entities or (self.question.expected,)
+
+    @cached_property
+    def _items(self) -> tuple[str, ...]:
+        return self.question.expected_entities or enumeration(self.question.expected)
 
     def _answers(self) -> list[tuple[str, ...]]:
         """Return what has to be contained, in alternatives: the expected answer, or all entities."""
