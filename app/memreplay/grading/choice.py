@@ -131,7 +131,7 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     whole = _options_with_text(text, choices)
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
-    said = _affirmed(_digits(text, choices), choices)
+    said = _affirmed(with_ordinals_as_labels(_digits(text, choices), choices), choices)
     named = _concluded(said, choices) or list(_named(said, choices))
     return _agree(named or [("text", index) for index in options_said(said, choices, question)], choices)
 
@@ -278,6 +278,35 @@ def score_choice(question: Question, text: str) -> Score:
         predicted_index=index,
         decided_by=parsed.decided_by,
     )
+
+
+_ORDINALS = {
+    name: place % 10
+    for place, name in enumerate(
+        "first second third fourth fifth sixth seventh eighth ninth tenth"
+        " primera segunda tercera cuarta quinta sexta septima octava novena decima".split()
+    )
+}
+_OPTION = (
+    r"(?:(?:option|choice|answer|alternative)s?|one|opci[oó]n|respuesta|item|(?:of|in) the (?:list|option)\w*)"
+)
+_ORDINAL = re.compile(
+    r"\b(?:the|la)\s+(?:(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima)|(?P<name>[^\W\d_]{5,7}))"
+    rf"(?:\s+(?:of\s+the\s+(?:listed\s+)?)?|(?=\W*\Z))(?:{_OPTION}\b|(?=\W*\Z))",
+    re.IGNORECASE,
+)
+
+
+def with_ordinals_as_labels(text: str, choices: Sequence[str]) -> str:
+    """Return the text with "the third option" as the label of that option; labels begin with 0."""
+
+    def label(found: re.Match[str]) -> str:
+        if found["last"]:
+            return f"option {len(choices) - 1}"
+        place = int(found["digits"]) - 1 if found["digits"] else _ORDINALS.get(folded(found["name"]), -1)
+        return f"option {place}" if place >= 0 else found.group()
+
+    return _ORDINAL.sub(label, text)
 
 
 _NO_CHOICE = re.compile(

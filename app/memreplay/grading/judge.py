@@ -26,6 +26,7 @@ from memreplay.grading.read import (
 )
 from memreplay.grading.times import answers_when, says_another_time, times_asked_for
 from memreplay.grading.veto import (
+    DENIES_NOTHING,
     LIKELY,
     NAME,
     NEGATIONS,
@@ -149,7 +150,7 @@ def is_abstention(reply: str) -> bool:
     if not said or len(_plain(said[0]).split()) > _LONGEST:
         return False
     clauses = _clauses_of(said[0])
-    denials = [at for at, one in enumerate(clauses) if _DENIES.search(one)]
+    denials = [at for at, one in enumerate(clauses) if _denies(one)]
     if not denials or not all(_FIRST_OF_ALL.search(one) for one in clauses[: denials[0]]):
         return False
     rest = " ".join(clauses[denials[-1] + 1 :])
@@ -180,7 +181,7 @@ def _declines(reply: str, question: str) -> bool:
 
 def _denies_what_is_asked(clause: str, question: str) -> bool:
     asked, clause = asked_by(question), _LINK.sub("", clause)
-    if _DENIES.search(clause):
+    if _denies(clause):
         about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
         return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
@@ -189,6 +190,10 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
     return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
+
+
+def _denies(clause: str) -> bool:
+    return _DENIES.search(DENIES_NOTHING.sub("", clause)) is not None
 
 
 def _statements(reply: str) -> list[str]:

@@ -154,12 +154,13 @@ _ASKS_WHAT_FAILED: Final = (
 )
 
 
-_DENIES_NOTHING: Final = re.compile(
+DENIES_NOTHING: Final = re.compile(
     r"\bno \w+ (?:better|other|greater) than\b|\bnot (?:only|just|least|surprisingly)\b|\bno solo\b"
     r"|\bno (?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
     r"|\b(?:without|sin)(?: an?| any| una?)?(?: \w+){1,2} (?:at|in|on|to|by|for|from|with|en|por|para|con|al?)\b"
     r"|\b(?:ca(?:nt|nnot)|could(?:nt| not)) (?:wait|put|stop|help|resist|get enough|be (?:more|\w+er))\b"
     r"|\b(?:not|\w+nt|never|no)\b.*\b(?:until|till|hasta)\b"
+    r"|\b(?:never|not|\w+nt) (?:seen?|f[io]u?nd|ha[vd]e?|heard?|met|known?) (?:such an?|so|an? \w+er \w+ than)\b"
 )
 """Negations that affirm what stands behind them: "without a hiccup in", "not until"."""
 
@@ -176,7 +177,7 @@ def _is_negated(place: Place) -> bool:
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
     if re.search(_ASKS_WHAT_FAILED, place.asked) and failing.isdisjoint(words):
         return False
-    denying = _DENIES_NOTHING.sub("", " ".join(words)).split()
+    denying = DENIES_NOTHING.sub("", " ".join(words)).split()
     return not NEGATIONS.isdisjoint([word for word in denying if word not in STOP_WORDS or word in NEGATIONS][-4:])
 
 
@@ -271,7 +272,7 @@ def _is_outdated(place: Place) -> bool:
     plain, start = place.plain, place.start
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
-    clause = _DENIES_NOTHING.sub("", plain[begin:start])
+    clause = DENIES_NOTHING.sub("", plain[begin:start])
     if _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, place.end):
         return True
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))

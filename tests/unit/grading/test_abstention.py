@@ -58,9 +58,14 @@ SAYS_SO = [
     "Your landlord's number? You haven't given it to me.",
     "Esa información no la tengo, pero si me la dices puedo recordarla.",
     "En lo que hemos hablado no aparece cuánto costó la boda.",
+    "I have not found an answer to that.",
+    "I've not found such information.",
 ]
 
 ANSWERS = [
+    "I can't wait to see your pottery project.",
+    "I couldn't find a better place than Lisbon.",
+    "I've never seen such a sunset as in Oslo.",
     "",
     "Norway",
     "No",
