@@ -33,6 +33,7 @@ from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayAr
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
 from memreplay.views.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
+from memreplay.views.panels.conversation import Mode
 from memreplay.views.panels.results import ResultsChoice, labels_of
 from memreplay.views.text import cells, one_line
 
@@ -78,6 +79,8 @@ class ReplaySource:
     place: ReplayPlace = field(default_factory=ReplayPlace)
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
+    follows: bool = False
+    """Whether it is the recording of a running agent that is looked at again and again."""
     left_out: tuple[str, ...] = ()
     """Sentences on what of a live conversation's file is not shown."""
 
@@ -120,6 +123,11 @@ class ReplaySource:
     def how_it_continues(self) -> str:
         """Return what continues an interrupted run: a key, or the command that started it without a screen."""
         return "--resume continues it" if self.settings.get("closed_book_asked_along") else "L continues it live"
+
+    @property
+    def mode(self) -> Mode:
+        """Return how its turns arrive, which the header says."""
+        return "live" if self.handle is not None else "following" if self.follows else "recorded"
 
     @property
     def shows_memory(self) -> bool:

@@ -175,7 +175,7 @@ class ReplayScreen(PlaceScreen[None]):
         spans = header_spans(
             self.timeline,
             self.cursor,
-            live=self.player is not None,
+            mode=self.source.mode,
             progress="  ".join(part for part in (progress, *self._modes, self.base.words) if part),
             settings=self.source.settings_in_short,
         )
