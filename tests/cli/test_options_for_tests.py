@@ -19,19 +19,8 @@ def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_pa
 
 def test_a_setting_without_effect_is_reported_with_the_reason(run_cli: RunCli, tmp_path: Path) -> None:
     asked = ("--batch", "--dataset", "identity-02", "--estimate", "--recording", tmp_path / "r.sqlite3")
-    idle = (
-        "--rpm",
-        5,
-        "--api-base",
-        "http://localhost:9",
-        "--judge-rubric",
-        "locomo",
-        "--redis-ttl",
-        60,
-        "--user",
-        "B",
-    )
-    ran = run_cli(*asked, "--backend", "full_context", "--top-k", 3, *idle)
+    idle = ("--rpm", 5, "--api-base", "http://localhost:9", "--judge-rubric", "locomo", "--redis-ttl", 60)
+    ran = run_cli(*asked, "--backend", "full_context", "--top-k", 3, "--user", "B", *idle)
     assert ran.code == 0, ran.err
     for said in (
         "--api-base, --rpm: no effect, since no model of a server is called",
