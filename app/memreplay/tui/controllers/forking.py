@@ -38,7 +38,7 @@ _NOT_SHOWN = frozenset({"agent_id", "event_id", "created_at", "last_updated", "c
 class _Choice:
     """Something that can be changed: its words in the list, what is asked for, and what an answer means.
 
-    ``deletes`` is the deletion that an empty answer stands for; None if there has to be one. One that ``is_working``
+    ``deletes`` is the deletion that an empty answer stands for; None if there has to be one. What ``is_working``
     is in an agent's scratchpad, which it writes anew at every turn.
     """
 
