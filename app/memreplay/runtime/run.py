@@ -277,8 +277,8 @@ class Run:
         return self.recorder.live_archive(conversation.id)
 
     def side_session(self, conversation: Conversation, emit: EventSink) -> Probe:
-        """Return answers questions at earlier positions from memories of its own. Events are marked as asked by
-        hand.
+        """Return what answers questions at earlier positions, from memories of its own. Events are marked as asked
+        by hand.
 
         They are recorded if this run records; beside an opened recording they are only passed on.
         """
