@@ -187,7 +187,7 @@ class MeteredChat:
         return self._asked[1][request] - 1
 
     def complete_in_thread(self, messages: Sequence[Mapping[str, Any]], **parameters: Any) -> ChatMessage:
-        """Return the same for libraries that block; call it in a thread other than the event loop's."""
+        """Call the model for a library that blocks, in a thread other than the event loop's."""
         assert self._loop is not None, "serve_threads() comes first"
         return asyncio.run_coroutine_threadsafe(self.complete(messages, **parameters), self._loop).result()
 

@@ -113,7 +113,7 @@ class Resources:
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def metered_by(self, trace: MemoryTrace) -> Resources:
-        """Return the same for one memory, whose model calls become entries of its trace."""
+        """Return the resources of one memory, whose model calls become entries of its trace."""
         return replace(
             self,
             embedder=MeteredEmbedder(self.embedder, trace),

@@ -9,6 +9,7 @@ UNKNOWN = "–"
 
 _FIGURES = 3
 _MOST_DECIMALS = 12
+_LEAST_P = 0.001
 
 
 def finite(value: Any, least: float, most: float) -> float | None:
@@ -59,6 +60,11 @@ def points(difference: float) -> str:
 def interval(bounds: tuple[float, float] | None) -> str:
     """Return the bounds of a share in whole per cent, without the unit: ``33–51``."""
     return UNKNOWN if bounds is None else f"{100 * bounds[0]:.0f}–{100 * bounds[1]:.0f}"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with three decimals; one that would be 0 is ``< 0.001``."""
+    return f"{value:.3f}" if value >= _LEAST_P else f"< {_LEAST_P}"
 
 
 def dollars(amount: float | None) -> str:

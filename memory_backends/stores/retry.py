@@ -117,8 +117,9 @@ async def respecting_cancellation(work: Awaitable[Answer]) -> Answer:
 
 
 async def with_answer_kept(work: Awaitable[Answer]) -> Answer:
-    """Return the same for an answer that was paid for: return it so that it can be stored; cancel at the next
-    await.
+    """Await ``work`` that is paid for, and return its answer even if the task was cancelled meanwhile.
+
+    So it can be stored; the cancellation takes place at the next await.
     """
     answer, was_cancelled = await _with_cancellation(work)
     task = asyncio.current_task()

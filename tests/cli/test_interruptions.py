@@ -168,6 +168,7 @@ def test_ctrl_c_once_finishes_what_is_under_way_and_keeps_it(
         assert len(replied_prompts(tmp_path / "r.sqlite3")) == AT_ONCE
         ran = run_cli(*options(server, tmp_path, "--no-cache", "--resume"))
         assert (ran.code, len(server.requests)) == (0, ASKS), ran.err
+        assert "asked again" not in ran.err, "no call was lost"
     expected["run"]["settings"]["cache"] = False
     assert results(tmp_path) == expected
     found = operations(tmp_path)

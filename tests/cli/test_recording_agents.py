@@ -87,6 +87,7 @@ def test_an_agent_is_run_with_its_exporter_set(run_cli: RunCli, tmp_path: Path) 
         (("--mcp", "http://127.0.0.1:1/mcp", "--listen", "0.0.0.0:47320"), "expected an address of this machine"),
         (("--mcp", "http://me:pass@127.0.0.1:1/mcp"), "a client sends its user and password itself"),
         (("--otlp", "300000"), "expected HOST:PORT"),
+        (("--otlp", "missing.json"), "no such file"),
         (("--otlp", "0.0.0.0:47319", "--token", "short"), "at least 16 characters"),
     ],
 )

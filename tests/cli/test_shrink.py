@@ -136,7 +136,7 @@ def test_what_was_tried_is_not_tried_again(run_cli: RunCli, recording: Path, tmp
 def test_what_cannot_be_shrunk_is_refused(run_cli: RunCli, recording: Path, tmp_path: Path) -> None:
     few, case = recording / "few.sqlite3", tmp_path / "case.json"
     for arguments, says in {
-        ("--question", "multi-05-q3", "--backend", WORDS, "--output", case): "no memory",
+        ("--question", "multi-05-q3", "--backend", WORDS, "--output", case): "no memory of this run answers",
         ("--question", "nothing", "--backend", WORDS, "--output", case): "no question has this id",
         ("--question", "multi-05-q1", "--output", tmp_path / "case.txt"): "expected a name that ends in",
         ("--question", "multi-05-q1", "--output", few): "is the recording itself",

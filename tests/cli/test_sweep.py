@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from memreplay.conversations.registry import load
 from memreplay.debugger.recorded_sweep import sweeps_of_rankings
 from memreplay.debugger.sweep import Found, is_for_choosing, swept
+from memreplay.numbers import p_value
 from memreplay.pages.sweep import sweep_page
 from memreplay.recording.reader import Recording
+from memreplay.runtime.sweeping import answerable_questions
 from tests.cli.conftest import RunCli
 from tests.stubs.in_process import made_in
 
@@ -62,9 +65,18 @@ def test_the_rankings_of_a_recording_give_what_a_filled_memory_gives(
 
 def test_memory_is_filled_once_for_settings_of_reading(run_cli: RunCli) -> None:
     over = ("--over", "ablate=none,verbatim", "--over", "top-k=3,5", "--over", "context-tokens=200,400")
-    ran = run_cli("sweep", "--dataset", "multi-05", "--backend", "hybrid", "--backend", "rag", *over, "--estimate")
+    memories = [word for name in ("hybrid", "rag", "full_context") for word in ("--backend", name)]
+    ran = run_cli("sweep", "--dataset", "multi-05", *memories, *over, "--estimate")
     assert ran.code == 0, ran.err
     assert "hybrid: 8 settings, filled 2 times" in ran.out and "rag: 4 settings, filled 1 times" in ran.out
+    assert "full_context: 2 settings, filled 1 times" in ran.out, "top-k changes nothing of it"
+
+
+def test_questions_without_evidence_are_left_out_as_in_a_report() -> None:
+    (conversation,) = load(["multi-05"])
+    first, *others = conversation.questions
+    unknown = first.model_copy(update={"evidence": ()})
+    assert answerable_questions(conversation.model_copy(update={"questions": (unknown, *others)})) == others
 
 
 def test_workers_give_the_same_bytes_and_a_setting_that_fails_costs_its_own_row(
@@ -116,6 +128,7 @@ def test_a_difference_among_many_settings_is_adjusted_for_their_number() -> None
     many = swept("rag", {"first": found([False] * 20, 10), "better": better} | {f"{n}": better for n in range(5)})
     assert one.rows[1].p_value == one.rows[1].p_adjusted == many.rows[1].p_value == 2 / 2**7
     assert one.rows[1].is_told_from_chance and not many.rows[1].is_told_from_chance
+    assert p_value(0.0004) == "< 0.001" and p_value(one.rows[1].p_value) == "0.016"
     assert many.p_of_chosen == many.rows[1].p_adjusted == 6 * 2 / 2**7
     assert one.rows[1].difference is not None and one.rows[1].difference[0] > 0
 

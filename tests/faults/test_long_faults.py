@@ -224,7 +224,7 @@ def test_what_was_under_way_when_the_process_was_killed_is_counted_on_resume(
         server.behaviour = [answer("Norway")]
         ran = run_cli(*here, "--resume")
         assert ran.code == 0, ran.err
-    assert "questions had been asked without a reply on disk, and asked again" in ran.err
+    assert "questions had no reply on disk when the run was killed, and were asked again" in ran.err
 
 
 # ---- several at once on one real server ----------------------------------------------------------------------

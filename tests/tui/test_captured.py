@@ -55,7 +55,8 @@ async def test_a_hit_that_was_returned_is_shown_with_its_evidence(agent: Launch)
 async def test_what_the_agent_does_meanwhile_is_followed(agent: Launch):
     assert agent.recording is not None
     async with open_replay(replace(agent, follow=True)) as pilot:
-        await pilot.press("G")
+        assert replay_of(pilot).cursor == replay_of(pilot).timeline.last_turn, "it opens at the newest turn"
+        assert text_of(pilot, "#header").startswith(" FOLLOWING ")
         converse(recorded_notebook(agent.recording), marked=True, says=SAYS[:1], session="tuesday")
         # Not with the pilot, which waits for the widgets of a screen that is just being replaced.
         for _ in range(1000):

@@ -14,6 +14,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
+from memreplay.paths import demo_recording
 from memreplay.recording.overview import overview_of
 from memreplay.recording.reader import Recording
 from memreplay.runtime.recorded import continued
@@ -24,6 +25,7 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.start import StartScreen
+from memreplay.tui.sources import commands_of, recorded
 from tests.tui.builder import conversation
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import header_of, panel_text, rested, text_of, typed
@@ -189,12 +191,20 @@ async def test_a_bookmark_on_the_first_screen_of_a_live_run_is_in_its_recording(
         assert [one.mark for one in replay_of(pilot).source.annotations.bookmarks()] == ["start"]
 
 
-async def test_a_session_shows_the_command_line_that_repeats_it(live_launch: Launch) -> None:
-    async with open_replay(live_launch) as pilot:
+async def test_a_session_shows_the_commands_that_repeat_it(live_launch: Launch) -> None:
+    async with open_replay(live_launch, (200, 36)) as pilot:
         await pilot.press("H")
         assert isinstance(pilot.app.screen, TextScreen)
         words = " ".join(text_of(pilot, "#text").split())
-        assert words.startswith("memreplay --batch --dataset tiny")
+        assert words.startswith("memreplay datasets export ")
+        assert "live.sqlite3 --conversation tiny-01 --output ./tiny-01.json" in words, "no shipped dataset holds it"
+        assert "memreplay --batch --dataset ./tiny-01.json " in words
+
+
+def test_the_commands_that_repeat_a_run_name_all_its_datasets() -> None:
+    export, run = commands_of(recorded(demo_recording(), "identity-01"))
+    assert export.endswith("--conversation long-04-sessions-1-2 --output ./long-04-sessions-1-2.json")
+    assert "--dataset identity-01 --dataset ./long-04-sessions-1-2.json " in run
 
 
 def test_the_command_line_has_what_differs_from_the_defaults() -> None:

@@ -65,6 +65,7 @@ async def fork_without(pilot: Pilot[None], what: str) -> None:
     await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
     options = pilot.app.screen.query_one(OptionList)
     names = [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
+    assert not any("scratchpad/" in name for name in names) and "in the scratchpads of agents" in names[-1]
     options.highlighted = next(place for place, name in enumerate(names) if what in name)
     await pilot.press("enter")
     await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))

@@ -28,6 +28,7 @@ from memreplay.conversations.models import Conversation
 from memreplay.errors import EXIT_STOPPED, MemreplayError, UsageError
 from memreplay.goodai.sources import split_specs
 from memreplay.paths import new_recording_path
+from memreplay.runtime.effects import without_effect
 from memreplay.runtime.run import start
 from memreplay.runtime.work import check_settings, work_of
 from memreplay.settings import Settings, read_settings
@@ -181,6 +182,11 @@ async def arun(
             answer_key=Path(answer_key) if answer_key is not None else None,
             warn=_LOG.warning,
         )
+        given = {name for name, is_given in (("evidence", evidence), ("answer_key", answer_key)) if is_given}
+        for sentence in without_effect(
+            read, work, has_tests=bool(sources), options={*given, *(["perceive"] if perceive else [])}
+        ):
+            around.say(f"warning: {sentence}")
         run = start(read, path, work, warn=lambda sentence: around.say(f"warning: {sentence}"))
         tests = None
         if sources:

@@ -266,12 +266,12 @@ class PlainProgress(BatchProgress):
 
     def _line(self) -> str:
         whole = self.overall
-        rate = f"{whole.rate(self.seconds):.1f}/s, {self.time_left(whole)} left, {whole.cost}"
+        rate = f"{whole.rate(self.seconds):.1f}/s, {self.time_left(whole)} left, " if self.seconds else ""
         parts = [
             f"{name} {tally.done}/{tally.total} {tally.right}" + (f" {tally.errors} errors" if tally.errors else "")
             for name, tally in self.tallies.items()
         ]
-        return f"{whole.done}/{whole.total} ({rate}): " + "; ".join(parts)
+        return f"{whole.done}/{whole.total} ({rate}{whole.cost}): " + "; ".join(parts)
 
     def _print(self, line: str) -> None:
         print(printable(line), file=self._stream, flush=True)

@@ -181,7 +181,10 @@ async def _play(
             around.say(f"memreplay: {error}")
             return "stopped"
     if lost := runner.asked_again:
-        around.say(f"{counted(lost, 'question')} had been asked without a reply on disk, and asked again")
+        around.say(
+            f"{counted(lost, 'question')} had no reply on disk when the run was killed, and were asked again: calls"
+            " that were under way may cost twice"
+        )
     around.say(_summary(progress))
     given_up = run.rate_limiters.unavailable
     if given_up:

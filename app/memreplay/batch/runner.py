@@ -46,7 +46,8 @@ class Ungraded:
 class RemainingWork:
     """``backends`` must ingest the conversation (again), ``asks`` are unanswered, ``answered`` is recorded.
 
-    ``lost`` of the asks had been sent when the earlier attempt ended, and their replies were never recorded.
+    ``lost`` of the asks were recorded without a reply: they were under way, or waited to be sent, when the earlier
+    attempt ended.
     ``ungraded`` replies are recorded and wait for the judge, which needs no memory.
     """
 
@@ -181,7 +182,7 @@ class BatchRunner:
         self._progressed = asyncio.Event()
         self.stopping = False
         self.asked_again = 0
-        """Questions whose replies were lost with an earlier attempt at this run."""
+        """Questions whose replies may have been lost when an earlier attempt at this run was killed."""
 
     async def run(self) -> None:
         """Do all remaining work, or finish what was started before :meth:`stop`.
@@ -237,7 +238,8 @@ class BatchRunner:
     async def _start(self, conversation: Conversation, group: asyncio.TaskGroup) -> None:
         self._recorder.add_conversation(conversation)
         work = self._work.pop(conversation.id, None) or self._remaining(conversation)
-        self.asked_again += work.lost
+        # An attempt that was not killed awaited the replies of all calls, or said that it did not.
+        self.asked_again += work.lost if self._recorder.was_killed else 0
         for received, scored in work.answered:
             self._progress.add_recorded(received, scored)
         for one in work.ungraded:

@@ -28,6 +28,7 @@ from memreplay.paths import new_recording_path
 from memreplay.printable import printable
 from memreplay.runtime.changes import Selection
 from memreplay.runtime.counting import Estimates
+from memreplay.runtime.effects import without_effect
 from memreplay.runtime.run import start
 from memreplay.runtime.work import Work, check_settings, work_of
 from memreplay.scoring import Shown
@@ -61,6 +62,18 @@ class BatchOptions:
             if path is not None:
                 yield path
 
+    def given(self) -> Iterator[str]:
+        """Names of the options that were given, of those that may have no effect."""
+        may = {
+            "evidence": self.evidence,
+            "answer_key": self.answer_key,
+            "perceive": self.plan.perceive,
+            "by options": "options" in self.by,
+            "session_gap": self.logs.session_gap != DEFAULT_LOG_OPTIONS.session_gap,
+            "user": self.logs.user,
+        }
+        return (name for name, value in may.items() if value)
+
 
 def check_options(options: BatchOptions) -> None:
     """Raise UsageError for options that contradict each other."""
@@ -75,22 +88,6 @@ def check_options(options: BatchOptions) -> None:
     for sentence, applies in wrong.items():
         if applies:
             raise UsageError(sentence)
-
-
-def without_effect_on_tests(settings: Settings, options: BatchOptions) -> str | None:
-    """Return a warning about the given options that have no effect on tests, if any."""
-    idle = {
-        "--shuffle-choices": settings.shuffle_choices,
-        "--evidence": options.evidence is not None,
-        "--answer-key": options.answer_key is not None,
-        "--perceive": options.plan.perceive,
-    }
-    given = [name for name, is_given in idle.items() if is_given]
-    if not given:
-        return None
-    names = ", ".join(given)
-    why = "tests have no options and no evidence, and read memory at every turn"
-    return f"{names}: no effect on tests; {why}"
 
 
 def run_batch(settings: Settings, options: BatchOptions) -> int:
@@ -118,10 +115,8 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
             warn=_warn,
             on_opened=opened,
         )
-    if not work.conversations and (warning := without_effect_on_tests(settings, options)):
-        _warn(warning)
-    if settings.judge and not sources and not work.has_recall_questions:
-        _warn("--judge: no effect on multiple-choice questions, which need no judge")
+    for sentence in without_effect(settings, work, has_tests=bool(sources), options=set(options.given())):
+        _warn(sentence)
     if options.estimate:
         return _estimate(settings, work, sources, options)
     ending, run_id = asyncio.run(_play(settings, work, sources, recording, options.plan))

@@ -116,12 +116,12 @@ def _parameter(name: str, *, of_recording: bool) -> Parameter:
 
 
 def _parameter_name(name: str) -> str:
-    """Return a switch turns its setting on, or off where it is on by default: ``cache`` has ``--no-cache``."""
+    """Return the parameter of a setting. That of a switch which is on by default turns it off: ``no_cache``."""
     return f"no_{name}" if _DEFAULTS[name] is True else name
 
 
 def _value(name: str, given: Any) -> Any:
-    """Return a switch that is left out says nothing: the setting may come from elsewhere."""
+    """Return the value of a flag; None for one that was left out, whose setting may come from elsewhere."""
     if isinstance(given, bool):
         return not _DEFAULTS[name] if given else None
     return given

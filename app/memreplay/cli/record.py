@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 command = typer.Typer(**COMMAND_OPTIONS)
 
 _DEFAULT_PORT = 4318
+_SPAN_FILES = (".json", ".jsonl")
 
 
 @command.command()
@@ -75,6 +76,8 @@ def record(
     if Path(otlp).is_file():
         _read(Path(otlp), Journal(file))
         return
+    if otlp.endswith(_SPAN_FILES) or os.sep in otlp:
+        raise UsageError(f"--otlp {otlp}: no such file; to receive spans, give HOST:PORT")
     raise typer.Exit(_receive(otlp, token, tuple(agent or ()), Journal(file)))
 
 

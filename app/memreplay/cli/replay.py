@@ -206,6 +206,8 @@ def open_screen(
     from memreplay.conversations.catalog import Catalog
     from memreplay.engine.remote.addresses import refuse_unknown_backends
     from memreplay.paths import demo_recording, new_recording_path, recording_files, theme_file
+    from memreplay.runtime.effects import without_effect
+    from memreplay.runtime.work import Work
     from memreplay.tui import run_tui
     from memreplay.tui.launch import Launch, ThemeChoice
 
@@ -220,6 +222,10 @@ def open_screen(
         chosen = tuple(offered.load(datasets, catalog))
     elif not datasets:
         _refuse_unreadable(*(path for path in (recording, against) if path is not None))
+
+    if chosen:
+        given = {name for name, value in (("evidence", evidence), ("user", logs.user)) if value}
+        offered.warnings += without_effect(settings, Work(chosen), options=given)
 
     def assemble(backends: Sequence[str], model: str) -> Run:
         into = recording if datasets and recording else new_recording_path()

@@ -204,6 +204,7 @@ class DatasetInterface(ABC):
         return reply_to(self.__dict__.get("_language_model"), request, self.cost_callback)
 
     def count_questions(self, is_question: Sequence[bool]) -> int:
+        """Return the number of questions. Datasets that were written for GoodAI's benchmark call it."""
         return sum(map(bool, is_question))
 
     @property

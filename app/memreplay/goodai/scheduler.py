@@ -293,11 +293,6 @@ class Scheduler:
         return self._record.log
 
     @property
-    def current_token_count(self) -> int:
-        """Return the number of tokens said so far."""
-        return self._record.tokens
-
-    @property
     def now(self) -> datetime:
         """Return the simulated time."""
         return self._record.now

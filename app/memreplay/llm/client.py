@@ -65,8 +65,9 @@ _CHARACTERS_PER_TOKEN = 4
 class LiteLLMModel:
     """Calls any model that LiteLLM knows, and the embedded reader, which needs no LiteLLM.
 
-    ``timeout`` bounds one attempt, in seconds; ``attempts`` includes the first one. What a server does not accept,
-    and a limit that cut a reply, are learnt for the model, and said once through ``warn``.
+    ``timeout`` bounds one attempt, in seconds, but none of the embedded reader, which waits for no server;
+    ``attempts`` includes the first one. What a server does not accept, and a limit that cut a reply, are learnt for
+    the model, and said once through ``warn``.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class LiteLLMModel:
     async def _adapted(self, request: AnswerRequest) -> Reply:
         """Call with parameters that the server accepts, and once more if the reply was cut by its limit."""
         if request.model == EXTRACTIVE_MODEL:
-            return await with_answer_kept(asyncio.wait_for(read(request), self._timeout))
+            return await with_answer_kept(read(request))
         learnt = self._learnt.setdefault((request.model, request.api_base), LearntParameters())
         earlier: Reply | None = None
         while True:

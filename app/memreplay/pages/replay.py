@@ -243,7 +243,12 @@ class _Lines:
             case DecisionSubject(backend, turn, _, str(point)):
                 return self._written(StoredSubject(backend, "", point, ()), max(turn, cursor))
             case DecisionSubject(backend, turn):
-                return [turn, backend, "judged at this turn, but nothing of it was stored" + _RETURN]
+                return [
+                    turn,
+                    backend,
+                    "judged at this turn, and not promoted; what a scratchpad notes does not count as stored"
+                    + _RETURN,
+                ]
             case PositionSubject(turn, backend):
                 return [turn, backend, ""]
             case TurnSubject(turn_id):

@@ -110,7 +110,9 @@ def _overview(recording: Recording, run: RunInfo) -> RecordingOverview:
 
 
 def _progress(path: Path, run: RunInfo) -> Progress:
-    """Return a run whose process was killed still says that it is running: then nobody holds the file's lock."""
+    """Return the state of a run. One whose process was killed still says *running*; then nobody holds
+    the file's lock.
+    """
     if run.status != "running":
         return run.status
     return "running" if is_being_written(path) else "interrupted"

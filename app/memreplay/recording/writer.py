@@ -72,7 +72,11 @@ class RunRecorder:
     Every method that writes raises :class:`~memreplay.errors.RecordingError` if it cannot, as on a full disk.
     """
 
-    def __init__(self, db: Database, path: Path, rows: RunRows, lock: WriterLock | None) -> None:
+    def __init__(
+        self, db: Database, path: Path, rows: RunRows, lock: WriterLock | None, *, was_killed: bool = False
+    ) -> None:
+        self.was_killed = was_killed
+        """Whether an earlier attempt at the run ended without closing it, so that calls may have been under way."""
         self._db = db
         self._rows = rows
         self._lock = lock
@@ -124,7 +128,7 @@ class RunRecorder:
                 raise RecordingError(f"{path}: no {wanted} of these settings to resume{hint}")
             rows = RunRows(db, path, fit[-1].id)
             rows.resume()
-            return cls(db, path, rows, lock)
+            return cls(db, path, rows, lock, was_killed=fit[-1].status == "running")
 
     def add_conversation(self, conversation: Conversation) -> None:
         """Store the conversation, so that the file alone can show it; does nothing if the run has it already."""

@@ -54,7 +54,7 @@ class Fork:
 
     @property
     def identity(self) -> str:
-        """Return equal for the same branch: an interrupted one is continued by the same command."""
+        """Return the fingerprint of a branch, by which the same command continues an interrupted one."""
         return fingerprint({"branch": self.branch.model_dump(mode="json"), "model": list(self.settings.model)})
 
 

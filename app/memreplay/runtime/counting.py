@@ -115,11 +115,14 @@ class Counting:
         )
 
     def embedder(self, name: str, dimension: int, provider_model: str | None) -> TextEmbedder:
-        """Takes the place of an embedder. Without ``provider_model`` it calls nobody, so nothing is counted."""
+        """Return what takes the place of an embedder.
+
+        Without ``provider_model`` it calls nobody, so nothing is counted.
+        """
         return _CountingEmbedder(self, name, dimension, provider_model)
 
     def reranker(self, name: str, provider_model: str | None) -> TextReranker:
-        """Return the same for a reranker."""
+        """Return what takes the place of a reranker, likewise."""
         return _CountingReranker(self, name, provider_model)
 
     def finished(self, readers: Rows) -> Rows:

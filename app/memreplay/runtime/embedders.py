@@ -75,7 +75,7 @@ def plain_embedder(spec: str, api_base: str | None) -> TextEmbedder:
 
 
 def plain_reranker(spec: str, api_base: str | None) -> TextReranker:
-    """Return the same for a reranker; none is bundled."""
+    """Return a reranker; none is bundled, and none is loaded yet."""
     return _made("reranker", spec, api_base, _RERANKERS, _NAMED)
 
 

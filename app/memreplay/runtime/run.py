@@ -17,7 +17,7 @@ from memreplay.engine.play import Played
 from memreplay.engine.probes import Probe
 from memreplay.engine.remote.addresses import models_asked_of
 from memreplay.engine.session import PlayableSession, ReplayPlan, ReplaySession
-from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
+from memreplay.llm import AGENT_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.model import AnswerModel
 from memreplay.llm.ports import ModelAnswerer
@@ -72,7 +72,6 @@ class Run:
         self._over = False
         self.warn = warn
         self._template = prompt_template(settings.prompt)
-        self._say_what_has_no_effect()
         self._say_what_needs_a_judge()
         self._memories = RunMemories(settings, warn, counting)
         self._id = f"estimate-{uuid4().hex[:8]}" if counting is not None else run_id
@@ -97,18 +96,6 @@ class Run:
             f" questions {rubrics:,} expect a description and are not graded, {abstain:,} cannot be answered and"
             " are graded roughly, and the others by rules that are stricter than its judge"
         )
-
-    def _say_what_has_no_effect(self) -> None:
-        """Name the settings of calls that the embedded reader, which is no language model, does not follow."""
-        settings = self.settings
-        given = {
-            "prompt": self._template,
-            "model-args": settings.model_args,
-            "reply-tokens": settings.reply_tokens,
-        }
-        named = [f"--{name}" for name, value in given.items() if value]
-        if named and EXTRACTIVE_MODEL in self.settings.model:
-            self.warn(f"{' and '.join(named)} without effect on {EXTRACTIVE_MODEL}, which is no language model")
 
     def answerer(self, model: AnswerModel) -> ModelAnswerer:
         return self._models.answerer(model)
@@ -290,8 +277,8 @@ class Run:
         return self.recorder.live_archive(conversation.id)
 
     def side_session(self, conversation: Conversation, emit: EventSink) -> Probe:
-        """Return answers questions at earlier positions from memories of its own. Events are marked as asked by
-        hand.
+        """Return what answers questions at earlier positions, from memories of its own. Events are marked as asked
+        by hand.
 
         They are recorded if this run records; beside an opened recording they are only passed on.
         """

@@ -146,6 +146,8 @@ def case_in(
     }
     if backend is None and len(wrong) == 1:
         (backend,) = wrong
+    if not wrong and answers:
+        raise UsageError(f"no memory of this run answers {question.id} wrongly: there is nothing to shrink")
     if backend is None or backend not in wrong:
         names = ", ".join(sorted(wrong)) or "no memory"
         raise UsageError(f"--backend: expected a memory that answers {question.id} wrongly: {names}")

@@ -9,8 +9,9 @@ from itertools import product
 from typing import Any
 
 from memory_backends.base import BackendError, MemoryBackend, Recall
-from memory_backends.registry import texts_to_embed
+from memory_backends.registry import backend_class, settings_taken, texts_to_embed
 from memreplay.conversations.models import Conversation, Question, exchanges_of
+from memreplay.debugger.budget import facts_of, has_evidence
 from memreplay.debugger.sweep import Found
 from memreplay.engine.answers import score_reply
 from memreplay.engine.backend_driver import BackendDriver
@@ -31,6 +32,7 @@ _NAMESPACE = "sweeping"
 _READING = ("top_k", "context_tokens")
 """Settings that change only what is read, so that the memory need not be filled again."""
 AXES = (*_READING, "embedder", "reranker", "extractor", "ablate", "tier_share")
+_FOLLOWED_BY_ALL = ("context_tokens", "embedder")
 _NOTHING = "none"
 
 
@@ -76,14 +78,21 @@ class Setting:
 def settings_of_sweep(settings: Settings, backend: str, axes: Sequence[Axis]) -> list[Setting]:
     """Return the settings of one memory; those that differ only in what it does not take are one."""
     made: dict[str, Setting] = {}
+    is_ranked = getattr(backend_class(backend), "limited_by_top_k", True)
+    followed = {*settings_taken(backend), *_FOLLOWED_BY_ALL, *(["top_k"] if is_ranked else [])}
     for values in product(*(axis.values for axis in axes)):
         chosen = dict(zip((axis.name for axis in axes), values, strict=True))
         own = for_one_memory(replace(settings, **chosen), backend)
-        words = {name: f"{name.replace('_', '-')}={_in_words(getattr(own, name))}" for name in chosen}
+        words = {name: _named(name, getattr(own, name), name in followed) for name in chosen}
         written_by = " ".join(text for name, text in words.items() if name not in _READING)
         every = " ".join(words.values())
         made.setdefault(every, Setting(every, written_by, own))
     return list(made.values())
+
+
+def _named(name: str, value: Any, is_followed: bool) -> str:
+    flag = name.replace("_", "-")
+    return f"{flag}={_in_words(value)}" if is_followed else f"{flag} has no effect"
 
 
 def _in_words(value: Any) -> str:
@@ -101,8 +110,14 @@ def fillings(settings: Sequence[Setting]) -> Iterator[list[Setting]]:
 
 
 def answerable_questions(conversation: Conversation) -> list[Question]:
-    """Return the questions whose answer was said."""
-    return [question for question in conversation.questions if not question.abstain]
+    """Return the questions that name the turns with their answer, those of a report's column *answer in prompt*.
+
+    A fact that is asked in words and with options is one. Where no question names turns, it is all whose answer
+    was said.
+    """
+    facts = facts_of(conversation)
+    named = {facts[each.id]: each for each in reversed(conversation.questions) if has_evidence(each)}
+    return list(reversed(named.values())) or [each for each in conversation.questions if not each.abstain]
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,7 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         return lost(
             "gated",
             f"What turn {turn} says was judged and dropped: significance {best.score:.2f} is below"
-            f" {best.threshold:.2f}.",
+            f" {best.threshold:.2f}. It was never promoted; what a scratchpad notes does not count as stored.",
         )
     if stages.memory.is_pending(turn):
         return lost(

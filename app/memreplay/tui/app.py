@@ -611,9 +611,11 @@ class MemreplayApp(TerminalApp):
         from memreplay.tui.screens.replay import ReplayScreen
 
         if source.path is not None:
+            follows = self._launch.follow and source.is_captured
+            opens_at = source.timeline.last_turn if follows else 1
             choice = self._choice_for(source.path, source.timeline.conversation.id)
-            place = self._place_of(source.path, source.timeline.conversation.id)
-            source = replace(source, results=choice, place=place)
+            place = self._place_of(source.path, source.timeline.conversation.id, opens_at)
+            source = replace(source, results=choice, place=place, follows=follows)
         return ReplayScreen(source, self._seconds_per_turn, partial(self._handle_for, source), play_to=play_to)
 
     def _choice_for(self, path: Path, conversation: str | None) -> ResultsChoice:
@@ -622,11 +624,11 @@ class MemreplayApp(TerminalApp):
 
         return self._choices.setdefault((path, conversation), ResultsChoice())
 
-    def _place_of(self, path: Path, conversation: str) -> ReplayPlace:
-        """Return where the user was when this replay was last open."""
+    def _place_of(self, path: Path, conversation: str, otherwise: int) -> ReplayPlace:
+        """Return where the user was when this replay was last open; the first time, the turn ``otherwise``."""
         from memreplay.tui.sources import ReplayPlace
 
-        return self._places.setdefault((path, conversation), ReplayPlace())
+        return self._places.setdefault((path, conversation), ReplayPlace(otherwise))
 
     async def _handle_for(self, source: ReplaySource) -> RunHandle:
         """Return the run that answers a question asked by hand: the live run while it lasts, else one like the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from textual.content import Content
 from memreplay.capture.assembling import bring_up_to_date, is_captured
 from memreplay.conversations.catalog import ListedConversation
 from memreplay.conversations.models import Conversation
+from memreplay.conversations.registry import shipped_datasets
 from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import MemreplayError, RecordingError
 from memreplay.paths import demo_recordings
@@ -25,15 +27,18 @@ from memreplay.recording.overview import Progress, RecordingOverview, is_being_w
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
 from memreplay.scoring.verdicts import LABELS, Label
-from memreplay.settings import value_words
+from memreplay.settings import command_line, value_words
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayArchive
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
 from memreplay.views.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
+from memreplay.views.panels.conversation import Mode
 from memreplay.views.panels.results import ResultsChoice, labels_of
 from memreplay.views.text import cells, one_line
 
+_MOST_EXPORTED: Final = 12
+_NOT_IN_A_FILE_NAME: Final = re.compile(r"[^\w.]+")
 _SUMMARISED: Final[Mapping[str, str]] = {
     "model": "",
     "ablate": "without ",
@@ -74,6 +79,8 @@ class ReplaySource:
     place: ReplayPlace = field(default_factory=ReplayPlace)
     is_unfinished: bool = False
     """Whether it is a recording of a run that was interrupted or killed."""
+    follows: bool = False
+    """Whether it is the recording of a running agent that is looked at again and again."""
     left_out: tuple[str, ...] = ()
     """Sentences on what of a live conversation's file is not shown."""
 
@@ -118,6 +125,11 @@ class ReplaySource:
         return "--resume continues it" if self.settings.get("closed_book_asked_along") else "L continues it live"
 
     @property
+    def mode(self) -> Mode:
+        """Return how its turns arrive, which the header says."""
+        return "live" if self.handle is not None else "following" if self.follows else "recorded"
+
+    @property
     def shows_memory(self) -> bool:
         """Return whether it knows what memories hold: an imported run of another program does not."""
         return "imported_from" not in self.settings
@@ -151,6 +163,39 @@ class ReplaySource:
         """Return the most important settings in one line."""
         values = ((prefix, self.settings.get(name)) for name, prefix in _SUMMARISED.items())
         return " · ".join(prefix + value_words(value) for prefix, value in values if value)
+
+
+def commands_of(source: ReplaySource) -> list[str]:
+    """Return the commands that repeat a whole run without a screen, the last one the run itself.
+
+    What it replayed and no shipped dataset holds is exported from the recording first.
+
+    Raises:
+        RecordingError: it cannot be read.
+    """
+    shipped = {entry.id for entry in shipped_datasets()}
+    names, exported, commands = [source.timeline.conversation.dataset], [], []
+    if source.recorded_in is not None:
+        path, run_id = source.recorded_in
+        with closing(Recording.open(path)) as recording, reporting_damage(path):
+            names = list(recording.run(run_id).datasets)
+            ids = recording.conversation_ids(run_id) if not shipped.issuperset(names) else []
+            exported = [
+                id_ for id_ in ids[:_MOST_EXPORTED] if recording.conversation(run_id, id_).dataset not in shipped
+            ]
+        for id_ in exported:
+            words = ["memreplay", "datasets", "export", str(path), "--conversation", id_, "--output", _file_of(id_)]
+            commands.append(shlex.join(words))
+        if len(ids) > _MOST_EXPORTED:
+            commands.append(f"# likewise the other {len(ids) - _MOST_EXPORTED:,} conversations of the run")
+        names = [name for name in names if name in shipped] + [_file_of(id_) for id_ in exported]
+    given = [word for name in dict.fromkeys(names) for word in ("--dataset", name)]
+    values = command_line({**source.settings, "backend": source.backends})
+    return [*commands, shlex.join(["memreplay", "--batch", *given, *values])]
+
+
+def _file_of(conversation_id: str) -> str:
+    return f"./{_NOT_IN_A_FILE_NAME.sub('-', conversation_id)}.json"
 
 
 def recorded_conversations(path: Path) -> list[ListedConversation]:

@@ -195,7 +195,7 @@ def _is_clear(compared: Comparison) -> bool:
 
 
 def _in_everyday_words(compared: Comparison) -> str:
-    beyond = "" if compared.significant else "; one conversation or a few say nothing of others"
+    beyond = "" if compared.significant else "; other conversations may give another result"
     return f"{_counts(compared)}{beyond}."
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memreplay.debugger.sweep import DOUBT, Row, Swept
-from memreplay.numbers import counted, dollars, interval, share
+from memreplay.numbers import counted, dollars, interval, p_value, share
 from memreplay.views.table import Table
 from memreplay.views.text import one_line
 
@@ -23,7 +23,7 @@ def sweep_table(result: Swept) -> Table:
                 share(row.share),
                 interval(row.interval),
                 "" if row is result.rows[0] else points(row.difference),
-                "" if row is result.rows[0] else f"{row.p_adjusted:.3f}",
+                "" if row is result.rows[0] else p_value(row.p_adjusted),
                 share(row.accuracy),
                 f"{row.tokens:,.0f}",
                 dollars(row.cost_usd),
@@ -46,7 +46,7 @@ def _notes(row: Row, result: Swept) -> Iterator[str]:
     if row.on_front:
         yield "Pareto front"
     if row is not result.rows[0] and not row.is_told_from_chance:
-        yield "not told from chance"
+        yield "no clear difference"
 
 
 def sweep_sentences(result: Swept) -> Iterator[str]:
@@ -64,7 +64,7 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
         where = "the other half of the questions; on this half it" if result.is_split else "these questions; it"
         yield (
             f"{one_line(best.setting)} was chosen by {where} holds {share(best.share)} against {share(first.share)}"
-            f" (difference {points(best.difference)} points, p = {result.p_of_chosen:.3f}){told}."
+            f" (difference {points(best.difference)} points, {_p(result.p_of_chosen)}){told}."
         )
     for name, why in result.failed.items():
         yield f"{one_line(name)} failed: {one_line(why)}"
@@ -73,6 +73,11 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
             "Chosen and reported on the same questions, the best setting looks better than it is;"
             " memreplay sweep --split reports it on others."
         )
+
+
+def _p(value: float) -> str:
+    words = p_value(value)
+    return f"p {words}" if words.startswith("<") else f"p = {words}"
 
 
 def fixes_in_words(result: Swept) -> Iterator[str]:

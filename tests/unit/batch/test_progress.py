@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from memreplay.batch.progress import TableProgress, Tally, duration
+from memreplay.batch.progress import BatchProgress, PlainProgress, TableProgress, Tally, duration
 from memreplay.engine.events import AnswerScored, ReplyReceived
 from memreplay.grading import Outcome, RetrievalScore, Score
 from memreplay.llm.model import Reply
@@ -15,7 +15,7 @@ from memreplay.numbers import dollars
 
 
 def answered(
-    progress: TableProgress,
+    progress: BatchProgress,
     place: int,
     outcome: Outcome,
     reply: Reply,
@@ -91,5 +91,8 @@ def test_no_time_left_is_shown_until_there_is_a_rate(monkeypatch: pytest.MonkeyP
     answered(progress, 1, "correct", Reply(text="1"))
     clock[0] = 190.1
     assert progress.time_left(progress.overall) == "–"
+    lines = StringIO()
+    answered(PlainProgress({("rag", "m"): 1}, lines), 0, "correct", Reply(text="1", cost_usd=0.0))
+    assert lines.getvalue().startswith("1/1 ($0): rag 1/1 "), "a second is too short for a rate"
     clock[0] = 195.0
     assert progress.time_left(progress.overall) == "50 s"

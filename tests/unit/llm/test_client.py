@@ -183,8 +183,8 @@ async def test_a_key_in_a_servers_answer_is_redacted(monkeypatch: pytest.MonkeyP
 
 async def test_the_embedded_reader_answers_through_the_same_client_for_free() -> None:
     request = build_request(QUESTION, "Ada: I come from Norway.", EXTRACTIVE_MODEL, None)
-    reply = await LiteLLMModel().answer(request)
-    assert reply.text == "1"
+    reply = await LiteLLMModel(timeout=1e-6).answer(request)
+    assert reply.text == "1", "it has no server that could be waited for"
     assert reply.cost_usd == 0.0
     assert reply.usage.prompt > 50 and reply.usage.completion > 0
 

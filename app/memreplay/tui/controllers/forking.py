@@ -12,6 +12,7 @@ from typing import Any
 
 from memreplay.engine.events import ReplayEvent
 from memreplay.errors import UsageError
+from memreplay.numbers import counted
 from memreplay.recording.branches import file_of_branches, opened_for_branches
 from memreplay.recording.reader import Recording
 from memreplay.settings import Settings
@@ -29,6 +30,7 @@ from memreplay.views.text import one_line
 _SETTINGS = (
     "top-k=N, context-tokens=N, embedder=NAME, reranker=NAME, extractor=MODEL, ablate=NAME or tier-share=TIER=SHARE"
 )
+_WORKING = "scratchpad"
 _NOT_SHOWN = frozenset({"agent_id", "event_id", "created_at", "last_updated", "current_task_id"})
 
 
@@ -36,7 +38,8 @@ _NOT_SHOWN = frozenset({"agent_id", "event_id", "created_at", "last_updated", "c
 class _Choice:
     """Something that can be changed: its words in the list, what is asked for, and what an answer means.
 
-    ``deletes`` is the deletion that an empty answer stands for; None if there has to be one.
+    ``deletes`` is the deletion that an empty answer stands for; None if there has to be one. What ``is_working``
+    is in an agent's scratchpad, which it writes anew at every turn.
     """
 
     words: str
@@ -45,6 +48,7 @@ class _Choice:
     changed: Callable[[str], str]
     deletes: str | None = None
     inserts: bool = False
+    is_working: bool = False
 
 
 class Forking:
@@ -63,19 +67,28 @@ class Forking:
             self._host.report("This run cannot be forked: its memories cannot be rebuilt.")
             return
         turn = min(self._host.cursor, self._timeline.last_turn)
-        branches, choices = branches_of(self._source), list(self._choices(turn))
+        branches, every = branches_of(self._source), list(self._choices(turn))
+        choices, working = ([each for each in every if each.is_working is kind] for kind in (False, True))
+        title = f"fork after turn {turn}: what to change, or which branch to open"
 
         def chosen(place: int | None) -> None:
             if place is None:
                 return
             if place < len(branches):
                 self._host.post_message(BranchWanted(self._source, branches[place].run_id))
+            elif (at := place - len(branches)) < len(choices):
+                self._ask(choices[at], turn)
             else:
-                self._ask(choices[place - len(branches)], turn)
+                self._host.open_screen(PickScreen(title, [each.words for each in working]), chosen_working)
+
+        def chosen_working(place: int | None) -> None:
+            if place is not None:
+                self._ask(working[place], turn)
 
         names = [f"fork after turn {each.turn}: {each.edit}" for each in branches]
-        title = f"fork after turn {turn}: what to change, or which branch to open"
-        self._host.open_screen(PickScreen(title, [*names, *(choice.words for choice in choices)]), chosen)
+        names += [choice.words for choice in choices]
+        names += [f"▸ {counted(len(working), 'value')} in the scratchpads of agents …"] if working else []
+        self._host.open_screen(PickScreen(title, names), chosen)
 
     def _ask(self, choice: _Choice, turn: int) -> None:
         def typed(text: str | None) -> None:
@@ -140,6 +153,7 @@ def _state_choices(backend: str, name_of_state: str, state: Any) -> Iterator[_Ch
                 text,
                 lambda text, place=place: f"{place}={text}",  # type: ignore[misc]
                 deletes=place,
+                is_working=part == _WORKING,
             )
 
 

@@ -54,7 +54,7 @@ from memreplay.views.text import one_line
 
 _NOT_RECORDED = "What these memories stored and retrieved was not recorded: this run was imported."
 _MOST_TURNS_OF_ONE_WRITE = 2
-_NOT_STORED = "judged at this turn, but nothing of it was stored · ⌫ returns"
+_NOT_STORED = "judged at this turn, and not promoted; what a scratchpad notes does not count as stored · ⌫ returns"
 
 
 class Inspection:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import Awaitable, Callable
 from typing import ClassVar, Concatenate, ParamSpec
 
@@ -15,8 +14,8 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen, ScreenResultType
 
 from memreplay.debugger.retrievals import RetrievalIndex
+from memreplay.errors import MemreplayError
 from memreplay.scoring.attribution import Attributor
-from memreplay.settings import command_line
 from memreplay.timeline.timeline import Answer
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.controllers.breakpoints import Breakpoints
@@ -31,7 +30,7 @@ from memreplay.tui.requests import ContinueWanted, Destination, WriterWanted
 from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.dialogs import PickScreen, TextScreen
 from memreplay.tui.screens.help import legend_lines
-from memreplay.tui.sources import ReplaySource
+from memreplay.tui.sources import ReplaySource, commands_of
 from memreplay.tui.widgets.architectures import Architectures
 from memreplay.tui.widgets.conversation import AnswersView, ConversationView
 from memreplay.tui.widgets.lines_view import Bar, LinesView, NoteBar
@@ -176,7 +175,7 @@ class ReplayScreen(PlaceScreen[None]):
         spans = header_spans(
             self.timeline,
             self.cursor,
-            live=self.player is not None,
+            mode=self.source.mode,
             progress="  ".join(part for part in (progress, *self._modes, self.base.words) if part),
             settings=self.source.settings_in_short,
         )
@@ -339,15 +338,22 @@ class ReplayScreen(PlaceScreen[None]):
         self.open_screen(TextScreen("legend", legend_lines(self.timeline, self.source.all_not_shown)))
 
     def action_headless(self) -> None:
-        """Show the command that repeats this run without a screen."""
+        """Show the commands that repeat this run without a screen."""
         if not self.source.shows_memory:
             self.report("This run was imported from another program: no command of memreplay repeats it.")
             return
-        values = {**self.source.settings, "backend": self.source.backends}
-        words = ["memreplay", "--batch", "--dataset", self.timeline.conversation.dataset, *command_line(values)]
-        command = shlex.join(words)
-        self.app.copy_to_clipboard(command)
-        self.open_screen(TextScreen("the same run without a screen (copied to the clipboard)", [line(command)]))
+        if self.source.is_captured:
+            self.report("This is the recording of a running agent: no command of memreplay repeats it.")
+            return
+        try:
+            commands = commands_of(self.source)
+        except MemreplayError as error:
+            self.report(str(error), "error")
+            return
+        self.app.copy_to_clipboard("\n".join(commands))
+        self.open_screen(
+            TextScreen("the same run without a screen (copied to the clipboard)", list(map(line, commands)))
+        )
 
     # ---- clicks --------------------------------------------------------------------------------------------
 

@@ -442,7 +442,7 @@ class ResultsScreen(ResultsTab):
         self.action_why()
 
     def place_of_number(self, number: int) -> int | None:
-        """Return questions keep the number that they have in the run."""
+        """Return the row of a question by its number in the run; None if the filter hides it."""
         numbers = [self._matrix.numbers[listed] for listed in self.document.questions]
         return numbers.index(number) if number in numbers else None
 

@@ -16,6 +16,7 @@ from memreplay.views.text import Line, Row, Span, Tone, estimated_rows, line, on
 _ROWS_OF_SUMMARY = 3
 
 Significance = Literal["kept", "near", "dropped", "none"]
+Mode = Literal["live", "following", "recorded"]
 
 _SIGNIFICANCE: Final[Mapping[Significance, tuple[Span, Tone]]] = {
     "kept": (Span("┃ ", "good"), "good"),
@@ -171,11 +172,11 @@ def _marks(questions: Sequence[Question]) -> dict[str, list[int]]:
     return dict(marks)
 
 
-def header_spans(timeline: Timeline, cursor: int, *, live: bool, progress: str, settings: str) -> list[Span]:
+def header_spans(timeline: Timeline, cursor: int, *, mode: Mode, progress: str, settings: str) -> list[Span]:
     """Mode, conversation, position, progress, settings: a narrow screen cuts them from the end."""
     last = timeline.last_turn
     return [
-        Span(" LIVE ", "live") if live else Span(" RECORDED ", "recorded"),
+        Span(f" {mode.upper()} ", "recorded" if mode == "recorded" else "live"),
         Span(f"  {one_line(timeline.conversation.id)}", "strong"),
         Span(f"  turn {cursor}/{last}" if cursor <= last else "  closed", "title"),
         Span(f"  {progress}", "warn"),

@@ -158,7 +158,7 @@ class Matrix:
         return [name for name in BREAKDOWNS if any(field_of(listed, name) for listed in self.table.questions)]
 
     def _sort_key(self, name: str) -> Callable[[ListedQuestion], Any]:
-        """Return equal questions keep the order of the dataset."""
+        """Return the key by which questions are sorted; questions with equal keys keep the order of the dataset."""
         if name in self.systems_by_name:
             system = self.systems_by_name[name]
             return lambda listed: self._severity(self.table.answer(listed, system))

@@ -32,6 +32,7 @@ _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     "not_retrieved": ("✗ written but not retrieved", "bad"),
     "cut": ("✗ retrieved but cut", "bad"),
 }
+_NEVER_PROMOTED: Final[tuple[str, Tone]] = ("✗ never promoted", "bad")
 
 _LONGEST_IN_THE_HEAD: Final = 100
 """Characters of a reply that the head of a page shows on any screen."""
@@ -149,7 +150,7 @@ def _said_besides(detail: str, trails: Sequence[Trail]) -> str:
 
 def _trail_line(conversation: Conversation, trail: Trail) -> Line:
     """Return how far one evidence turn got. It leads to the turn, and to what should have been written there."""
-    stage, tone = _STAGES[trail.lost_at]
+    stage, tone = _NEVER_PROMOTED if trail.loss == "gated" else _STAGES[trail.lost_at]
     ranks = " · ".join(f"{channel} {rank}" for channel, rank in trail.ranks.items())
     return line(
         Span("◆ ", "warn"),
