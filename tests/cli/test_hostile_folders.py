@@ -45,11 +45,11 @@ BEYOND_REACH = set(
 
 MODULE = "open(__file__ + '.ran', 'w').close()\nraise ImportError(__file__)\n"
 
-RUN = ("--batch", "--dataset", "identity-06", "--dataset", "multi-05", "--backend", "hybrid", "--limit", "1")
+RUN = ("--batch", "--dataset", "identity-06", "--dataset", "multi-05", "--limit", "1", "--backend")
 COMMANDS = {
-    "batch": (*RUN, "--backend", "rag"),
-    "workers": (*RUN, "--workers", "2"),
-    "local cluster": (*RUN, "--cluster", "local:2"),
+    "batch": (*RUN, "hybrid", "--backend", "rag"),
+    "workers": (*RUN, "hybrid", "--workers", "2"),
+    "local cluster": (*RUN, "full_context", "--cluster", "local:2"),
     "doctor": ("doctor",),
     "report": ("report", "r.sqlite3", "--output", "results.html", "--output", "results.csv"),
     "why": ("why", "demo.sqlite3", "--offline", "--limit", "1"),
@@ -57,7 +57,7 @@ COMMANDS = {
     "compare": ("compare", "r.sqlite3", "r.sqlite3"),
     "recordings": ("recordings", "show", "r.sqlite3"),
     "datasets": ("datasets",),
-    "check-backend": ("check-backend", "hybrid"),
+    "check-backend": ("check-backend", "full_context"),
     "version": ("--version",),
 }
 
@@ -105,8 +105,8 @@ def test_no_command_imports_from_the_folder_that_it_runs_in(folder: Path, argume
         assert (folder / "new.json").exists()
 
 
-@pytest.mark.parametrize("workers", [("--workers", "2"), ()], ids=["workers", "one process"])
-def test_a_memory_of_that_folder_is_found_and_nothing_else(folder: Path, workers: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("more", [("full_context", "--workers", "2"), ("rag",)], ids=["workers", "one process"])
+def test_a_memory_of_that_folder_is_found_and_nothing_else(folder: Path, more: tuple[str, ...]) -> None:
     """Who names a memory of a folder trusts it: it is searched last, for what is installed nowhere else."""
     for name in MODULES:
         if find_spec(name) is None:
@@ -116,7 +116,7 @@ def test_a_memory_of_that_folder_is_found_and_nothing_else(folder: Path, workers
     )
     ran = _run(
         folder, *_memreplay(), "--batch", "--dataset", "identity-06", "--dataset", "multi-05",
-        "--backend", "own:Mine", "--backend", "rag", *workers, "--recording", "new.sqlite3", "--output", "new.json",
+        "--backend", "own:Mine", "--backend", *more, "--recording", "new.sqlite3", "--output", "new.json",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert _imported(folder) == []
@@ -126,7 +126,18 @@ def test_as_a_module_it_leaves_the_folder_as_soon_as_it_runs(folder: Path) -> No
     """What Python imports before it runs ``memreplay`` is beyond reach: those modules are not there."""
     for name in BEYOND_REACH & set(MODULES):
         (folder / f"{name}.py").unlink()
-    ran = _run(folder, sys.executable, "-m", "memreplay", *RUN, "--workers", "2", "--recording", "new.sqlite3")
+    ran = _run(
+        folder,
+        sys.executable,
+        "-m",
+        "memreplay",
+        *RUN,
+        "full_context",
+        "--workers",
+        "2",
+        "--recording",
+        "new.sqlite3",
+    )
     assert ran.returncode == 0, ran.stderr
     assert _imported(folder) == []
 

@@ -39,8 +39,6 @@ QUESTIONS = 15
 """Five of each conversation, put to every memory and to closed book."""
 
 needs_dask = pytest.mark.skipif(not find_spec("distributed"), reason="needs Dask")
-dask = pytest.param(("--cluster", "local:2"), marks=needs_dask)
-elsewhere_too = pytest.mark.parametrize("workers", [("--workers", "2"), dask], ids=["processes", "Dask"])
 
 
 def run_all(
@@ -72,25 +70,34 @@ def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
 
 
-@elsewhere_too
-def test_rows_and_requests_are_those_of_one_process(
-    run_cli: RunCli, tmp_path: Path, workers: tuple[str, ...]
-) -> None:
+def test_rows_and_requests_are_those_of_one_process(run_cli: RunCli, tmp_path: Path) -> None:
     with OpenAIServer(reply_to) as server:
-        here = run_all(run_cli, server, tmp_path / "here", MEMORIES, "--fresh", "--perceive")
-        there = run_all(run_cli, server, tmp_path / "there", MEMORIES, "--fresh", "--perceive", *workers)
-    assert there == here
+        asked = (run_cli, server)
+        here = run_all(*asked, tmp_path / "here", MEMORIES, "--fresh", "--perceive")
+        assert run_all(*asked, tmp_path / "there", MEMORIES, "--fresh", "--perceive", "--workers", 2) == here
+        if find_spec("distributed"):
+            dask = ("--cluster", "local:2")
+            assert run_all(*asked, tmp_path / "Dask", MEMORIES, "--fresh", "--perceive", *dask) == here
 
 
-@elsewhere_too
+@pytest.mark.parametrize(
+    ("memories", "workers"),
+    [
+        pytest.param(("hybrid", DYING, "--extractor", "openai/reads"), ("--workers", "2"), id="processes"),
+        pytest.param(("full_context", DYING), ("--cluster", "local:2"), marks=needs_dask, id="Dask"),
+    ],
+)
 def test_a_lost_worker_costs_only_that_a_conversation_is_played_again(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+    run_cli: RunCli,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    memories: tuple[str, ...],
+    workers: tuple[str, ...],
 ) -> None:
     """What memories asked a model before is not asked, nor paid, again."""
     deaths = tmp_path / "deaths"
     monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
     monkeypatch.setenv(dying_memory.DIES_IN, "technical-09")
-    memories = ("hybrid", DYING, "--extractor", "openai/reads")
     with OpenAIServer(reply_to) as server:
         here, asked = run_all(run_cli, server, tmp_path / "here", memories[:2], *memories[2:])
         deaths.write_text("once\n")
@@ -267,7 +274,16 @@ main()
 
 def test_processes_of_this_machine_need_no_dask(tmp_path: Path) -> None:
     datasets = ("--dataset", "identity-06", "--dataset", "technical-09")
-    options = ("--batch", *datasets, "--backend", "rag", "--workers", "2", "--recording", tmp_path / "r.sqlite3")
+    options = (
+        "--batch",
+        *datasets,
+        "--backend",
+        "full_context",
+        "--workers",
+        "2",
+        "--recording",
+        tmp_path / "r.sqlite3",
+    )
     call = [sys.executable, "-c", _WITHOUT_DASK, *map(str, options)]
     done = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr

@@ -322,7 +322,7 @@ def test_a_number_that_cannot_be_one_is_unknown_or_a_sentence(
     run_cli: RunCli, tmp_path: Path, place: str, odd: str | None
 ) -> None:
     path = tmp_path / "odd.sqlite3"
-    shutil.copy(demo_recording(), path)
+    shutil.copy(FORMATS[-1], path)
     with sqlite3.connect(path) as db:
         change = "json_remove(body, ?)" if odd is None else "json_set(body, ?, json(?))"
         literal = odd in ("NaN", "Infinity")
