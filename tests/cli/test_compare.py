@@ -37,7 +37,7 @@ def test_two_runs_are_compared_in_words_and_question_by_question(run_cli: RunCli
     ran = run_cli("compare", small, large)
     assert ran.code == 0, ran.err
     assert "B full_context is ahead of A full_context on these 5 questions by" in ran.out
-    assert "says nothing beyond this one conversation" in ran.out
+    assert "which holds for this one conversation alone" in ran.out
     assert "right in B, not in A" in ran.out and "(cut)" in ran.out and "(grounded)" in ran.out
     assert "\x1b" not in ran.out
 

@@ -482,12 +482,12 @@ def _how_sure(found: Comparison, p: float) -> str:
     conversations = found.conversations
     if found.smallest_p is None:
         whose = "this one conversation" if conversations == 1 else f"these {conversations} conversations"
-        return f"which says nothing beyond {whose}"
+        return f"which holds for {whose} alone"
     if not _can_decide(found.smallest_p):
         differing = found.conversations_differing
         counted = f"only {differing}" if differing else "none"
         return (
-            f"which says nothing beyond these {conversations} conversations: {counted} of them"
+            f"which holds for these {conversations} conversations alone: {counted} of them"
             f" differ{'s' * (differing == 1)}, and then p is never below {found.smallest_p:.2g}"
         )
     verdict = "significant" if p < SIGNIFICANCE_LEVEL else "not significant"
