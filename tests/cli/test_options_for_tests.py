@@ -30,7 +30,8 @@ def test_a_setting_without_effect_is_reported_with_the_reason(run_cli: RunCli, t
         "--top-k: no effect, since these memories rank nothing",
     ):
         assert f"warning: {said}" in ran.err
-    assert "no effect" not in run_cli(*asked, "--backend", "rag", "--top-k", 3).err
+    ran = run_cli(*asked, "--backend", "rag", "--backend", "rag", "--top-k", 3)
+    assert "no effect" not in ran.err and "warning: --backend rag: given twice, runs once" in ran.err
 
 
 def test_an_answer_key_has_no_effect_on_tests_and_is_refused_if_it_is_missing(

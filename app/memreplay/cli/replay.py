@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -144,6 +145,10 @@ def replay(
     from memreplay.batch.recorded_run import RunPlan
     from memreplay.cli.batch import BatchOptions, run_batch
 
+    for name in ("backend", "model"):
+        if twice := sorted(value for value, times in Counter(given[name] or ()).items() if times > 1):
+            words = printable(", ".join(twice))
+            say(f"warning: --{name} {words}: given twice, runs once; --repeats N asks each question N times")
     options = BatchOptions(
         datasets=datasets,
         evidence=evidence,
