@@ -157,9 +157,7 @@ def _report_blind(compared: RunComparison, level: float) -> None:
 
 
 def _exit_code(compared: RunComparison, rows_b: Sequence[AnswerRow], level: float) -> int:
-    """Return a regression is one whatever else failed; without one, errors in the second run leave the question
-    open.
-    """
+    """Return the exit code: that of a regression, else that of errors in the second run, else 0."""
     if regressions_in(compared, level):
         return EXIT_REGRESSION
     return EXIT_QUESTION_ERRORS if any(row.outcome == "error" for row in rows_b) else EXIT_DONE

@@ -218,7 +218,7 @@ def _was_only_considered(place: Place) -> bool:
 
 
 def _is_supposed(place: Place) -> bool:
-    """Return the answer stands in a conditional sentence, and another sentence answers."""
+    """Return whether the answer stands in a conditional sentence, and another sentence answers."""
     *earlier, before = _SENTENCE_END.split(place.plain[: place.start])
     after, *later = _SENTENCE_END.split(place.plain[place.end :])
     sentence = f"{before}|{after}"
@@ -268,7 +268,7 @@ _CHANGES: Final = (
 
 
 def _is_outdated(place: Place) -> bool:
-    """Return the reply contrasts then and now, and the answer stands on the side of then."""
+    """Return whether the reply contrasts then and now, and the answer stands on the side of then."""
     plain, start = place.plain, place.start
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
@@ -289,9 +289,7 @@ def _is_bound_otherwise(place: Place) -> bool:
 
 
 def _is_overruled(place: Place) -> bool:
-    """Return the reply concludes with another value of the same kind; what it says on the way there is not its
-    answer.
-    """
+    """Return whether the reply concludes with another value of the same kind."""
     one = place.matched[0]
     return any(
         (token.text in DAY_NAMES and one.text in DAY_NAMES)
@@ -339,7 +337,7 @@ _AND_ANOTHER: Final = re.compile(rf",? (?:and|y) [^.;\n]{{0,40}}{_BOTH.pattern}"
 
 
 def _is_listed(place: Place) -> bool:
-    """Return the reply is a bare list of things, or offers several, and the answer is one of them."""
+    """Return whether the reply is a bare list of things, or offers several, and the answer is one of them."""
     plain, first, given = place.plain, place.matched[0], place.given
     if CORRECTS_ITSELF.search(plain):
         return False
@@ -494,7 +492,7 @@ def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
 
 
 def _another_clause_answers(place: Place) -> bool:
-    """Another clause has more of what is asked about than that of the match, and a value of the same kind."""
+    """Return whether another clause has more of what is asked about, and a value of the same kind."""
     asked, matched = asked_by(place.question), place.matched
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
     is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
@@ -557,8 +555,8 @@ _OF_A_RELATIVE: Final = re.compile(
 
 
 def _is_said_of_a_relative(place: Place) -> bool:
-    """Return the reply speaks of a relative or friend of whom is asked about, and the question names no such
-    person.
+    """Return whether the reply speaks of a relative or friend of whom is asked about, and the question names
+    no such person.
     """
     plain, asked, start = place.plain, place.asked, place.start
     subject = next(iter([*_OF_A_RELATIVE.finditer(plain, place.clause[0], start)][::-1]), None)

@@ -292,8 +292,8 @@ class Attributor:
         )
 
     def _reader_failed(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
-        """Return the prompt held the answer: an outdated value was preferred, the model abstained, or misread
-        it.
+        """Return why a reply is wrong although the prompt held the answer: it prefers an outdated value, abstains
+        or misreads it.
         """
         given = frozenset[str]().union(*(piece.turns | piece.verbatim for piece in stages.in_prompt))
         missing = [turn for turn in answerable.evidence if turn not in given] if given else []
@@ -356,7 +356,9 @@ class Attributor:
 
     @staticmethod
     def _replaced(question: Question, memory: StoredMemory) -> Iterator[tuple[str, str]]:
-        """The same by the memory's own account; of a text that it rewrote they are words."""
+        """Yield values that the memory itself replaced, with the turns that replaced them; words of a text that it
+        rewrote.
+        """
         evidence = frozenset(question.evidence)
         for old in memory.supersessions:
             if not evidence.isdisjoint(old.new_turns | old.old_turns):

@@ -198,7 +198,7 @@ class PublishedRow(BaseModel):
         return {name: getattr(self, name) for name in PublishedHaystack.model_fields}
 
     def haystack_digest(self, place: Place) -> bytes:
-        """Return equal for equal haystacks."""
+        """Return a digest that is equal for equal haystacks."""
         try:
             data = orjson.dumps(self.haystack())
         except orjson.JSONEncodeError:  # half a surrogate pair, a number beyond 64 bits, or nested too deeply

@@ -136,7 +136,7 @@ def _label_of(start: SessionStart) -> str:
 
 
 def _lifetime_row(name: str, life: Lifetime, shares: Sequence[_Share], width: int) -> Line:
-    """Return the name stands where the answer is not known, at the side with more room."""
+    """Return the row of a memory: where it knows the answer. Its name stands on the side with more room."""
     cells = [
         any(life.knows(turn) for turn in range(share.column.first, share.column.last + 1))
         for share in shares
