@@ -74,7 +74,7 @@ class PublishedEntry(_Published):
     answer_session_ids: list[str] = []
 
     def haystack_digest(self) -> bytes:
-        """Return a digest that is equal for equal haystacks. ``has_answer`` belongs to the question, and is ignored."""
+        """Return a digest that is equal for equal haystacks; it ignores ``has_answer`` of the question."""
         said = [[(message.role, message.content) for message in session] for session in self.haystack_sessions]
         together = orjson.dumps((self.haystack_session_ids, self.haystack_dates, said))
         return hashlib.blake2b(together, digest_size=16).digest()
