@@ -61,7 +61,10 @@ def test_a_served_memory_is_replayed_as_an_agent(run_cli: RunCli, serving: Servi
     assert list(results["backends"]) == [address, "rag"]
     assert results["backends"][address]["retrieval"] is None
     assert results["backends"][address]["cost_usd"] is None
-    assert results["backends"][address]["accuracy"] == results["backends"]["rag"]["accuracy"]
+    replies = {
+        name: [row["reply"] for row in results["questions"] if row["backend"] == name] for name in (address, "rag")
+    }
+    assert replies[address] == replies["rag"]
     rows = [row for row in results["questions"] if row["backend"] == address]
     assert {(row["model"], row["tokens"], row["earlier_questions"]) for row in rows} == {("agent", None, 0)}
     again = run_cli("report", tmp_path / "r.sqlite3", "--output", "-")
