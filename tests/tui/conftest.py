@@ -17,7 +17,7 @@ from memreplay.tui.launch import Launch
 from memreplay.tui.screens.replay import ReplayScreen
 from tests.stubs.live_assembly import StubAssembly, forbidden
 from tests.tui.builder import BACKENDS, conversation, record
-from tests.tui.resting import LONGEST, draw_if_seen, rest, until
+from tests.tui.resting import LONGEST, rest, until
 
 __all__ = ["open_app", "open_replay", "replay_of", "until"]
 
@@ -45,12 +45,6 @@ def _every_key_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
-
-
-@pytest.fixture(autouse=True)
-def _one_frame_is_drawn_for_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one at rest. How many more there are before it is a matter of how fast the machine is."""
-    monkeypatch.setattr("textual._compositor.Compositor.render_update", draw_if_seen)
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
-from textual._compositor import Compositor
-from textual._context import active_app
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.pilot import Pilot
@@ -34,17 +32,6 @@ LONGEST_READING = 10.0
 """Seconds to wait for these: some tests hold one up on purpose."""
 
 
-_draw = Compositor.render_update
-
-
-def draw_if_seen(compositor: Compositor, full: bool = False, **more: Any) -> Any:
-    """Draw what a terminal shows or a picture is taken of; leave all else to :func:`rest`.
-
-    Without a terminal Textual draws every frame, and throws it away.
-    """
-    return _draw(compositor, full, **more) if full or not active_app.get().is_headless else None
-
-
 async def rest(app: App[Any]) -> None:
     """Until the app has nothing to do but what a timer waits for, a person must press, or a thread is long at."""
     loop: Any = asyncio.get_running_loop()
@@ -57,15 +44,10 @@ async def rest(app: App[Any]) -> None:
             await asyncio.sleep(_PAUSE)
             continue
         screen = app.screen_stack[-1] if app.screen_stack else None
-        if screen is None:
+        if screen is None or not screen._update_timer._active.is_set():
             return
-        if screen._update_timer._active.is_set():
-            # What is to be painted is painted at the next frame of sixty a second: this is one.
-            screen._on_timer_update()
-        elif app.is_headless and screen._compositor._dirty_regions:
-            _draw(screen._compositor, screen_stack=app._background_screens)
-        else:
-            return
+        # What is to be painted is painted at the next frame of sixty a second: this is one.
+        screen._on_timer_update()
     raise AssertionError(f"the app did not come to rest in {LONGEST} s")
 
 
