@@ -13,21 +13,23 @@ def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_pa
     given = ("--shuffle-choices", "--perceive", "--estimate", "--examples", 1)
     ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
     assert ran.code == 0, ran.err
-    assert "warning: --shuffle-choices: no effect, since no question has options" in ran.err
-    assert "warning: --perceive: no effect, since tests read memory at every turn" in ran.err
+    assert "warning: --shuffle-choices: no effect since no question has options" in ran.err
+    assert "warning: --perceive: no effect since tests read memory at every turn" in ran.err
 
 
 def test_a_setting_without_effect_is_reported_with_the_reason(run_cli: RunCli, tmp_path: Path) -> None:
     asked = ("--batch", "--dataset", "identity-02", "--estimate", "--recording", tmp_path / "r.sqlite3")
     idle = ("--rpm", 5, "--api-base", "http://localhost:9", "--judge-rubric", "locomo", "--redis-ttl", 60)
+    idle += ("--reply-tokens", 9)
     ran = run_cli(*asked, "--backend", "full_context", "--top-k", 3, "--user", "B", *idle)
     assert ran.code == 0, ran.err
     for said in (
-        "--api-base, --rpm: no effect, since no model of a server is called",
-        "--judge-rubric: no effect, since no judge is named",
-        "--redis-ttl: no effect, since the embedded Redis ends with the run",
-        "--user: no effect, since no chat log is replayed",
-        "--top-k: no effect, since these memories rank nothing",
+        "--api-base, --rpm: no effect since no model of a server is called",
+        "--judge-rubric: no effect since no judge is named",
+        "--reply-tokens: no effect on memreplay/extractive, which is no language model",
+        "--redis-ttl: no effect since the embedded Redis ends with the run",
+        "--user: no effect since no chat log is replayed",
+        "--top-k: no effect since these memories rank nothing",
     ):
         assert f"warning: {said}" in ran.err
     ran = run_cli(*asked, "--backend", "rag", "--backend", "rag", "--top-k", 3)
@@ -44,7 +46,7 @@ def test_an_answer_key_has_no_effect_on_tests_and_is_refused_if_it_is_missing(
     key.write_text("{}")
     ran = run_cli(*given, "--answer-key", key)
     assert ran.code == 0, ran.err
-    assert "warning: --answer-key: no effect, since tests have no published answers" in ran.err
+    assert "warning: --answer-key: no effect since tests have no published answers" in ran.err
 
 
 def test_a_control_that_needs_evidence_is_refused(run_cli: RunCli, tmp_path: Path) -> None:

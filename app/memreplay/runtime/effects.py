@@ -26,7 +26,7 @@ class _Situation:
 
     @property
     def calls_models(self) -> bool:
-        """Whether anything but the embedded reader and embedder is called, as far as the settings say."""
+        """Return whether anything but the embedded reader and embedder is called, as far as the settings say."""
         settings = self.settings
         named = (*settings.model, settings.extractor, settings.judge, settings.reranker)
         others = {name for name in named if name} - {EXTRACTIVE_MODEL}
@@ -38,7 +38,7 @@ class _Situation:
 
     @property
     def has_logs(self) -> bool:
-        """Whether there are conversations without questions, as every chat log is one."""
+        """Return whether there are conversations without questions, as every chat log is one."""
         return any(not each.questions for each in self.work.conversations)
 
     @property
@@ -52,7 +52,7 @@ class _Situation:
 
 @dataclass(frozen=True)
 class _Option:
-    """Names of options, and the condition under which they have an effect; ``why`` they have none otherwise."""
+    """Names of options, and the condition under which they have an effect; else ``why`` completes "no effect …"."""
 
     names: tuple[str, ...]
     has_effect: Callable[[_Situation], bool]
@@ -63,30 +63,36 @@ _OPTIONS = (
     _Option(
         ("prompt", "model_args", "reply_tokens"),
         lambda run: EXTRACTIVE_MODEL not in run.settings.model,
-        f"{EXTRACTIVE_MODEL} is no language model",
+        f"on {EXTRACTIVE_MODEL}, which is no language model",
     ),
-    _Option(("api_base",), lambda run: run.calls_models, "no model of a server is called"),
+    _Option(("api_base",), lambda run: run.calls_models, "since no model of a server is called"),
     _Option(
         ("rpm", "tpm", "timeout"),
         lambda run: run.calls_models or run.has_agents,
-        "no model of a server is called",
+        "since no model of a server is called",
     ),
-    _Option(("judge_rubric",), lambda run: run.settings.judge is not None, "no judge is named (--judge MODEL)"),
     _Option(
-        ("judge",), lambda run: run.has_tests or run.work.has_recall_questions, "multiple choice needs no judge"
+        ("judge_rubric",), lambda run: run.settings.judge is not None, "since no judge is named (--judge MODEL)"
     ),
-    _Option(("shuffle_choices", "evidence"), lambda run: run.has_choices, "no question has options"),
-    _Option(("answer_key",), lambda run: bool(run.work.conversations), "tests have no published answers"),
-    _Option(("perceive",), lambda run: bool(run.work.conversations), "tests read memory at every turn"),
-    _Option(("by options",), lambda run: run.has_choices, "no question has options"),
-    _Option(("session_gap", "user"), lambda run: run.has_logs, "no chat log is replayed"),
-    _Option(("redis_ttl",), lambda run: run.settings.redis_url is not None, "the embedded Redis ends with the run"),
+    _Option(
+        ("judge",),
+        lambda run: run.has_tests or run.work.has_recall_questions,
+        "since multiple choice needs no judge",
+    ),
+    _Option(("shuffle_choices", "evidence"), lambda run: run.has_choices, "since no question has options"),
+    _Option(("answer_key",), lambda run: bool(run.work.conversations), "since tests have no published answers"),
+    _Option(("perceive",), lambda run: bool(run.work.conversations), "since tests read memory at every turn"),
+    _Option(("by options",), lambda run: run.has_choices, "since no question has options"),
+    _Option(("session_gap", "user"), lambda run: run.has_logs, "since no chat log is replayed"),
+    _Option(
+        ("redis_ttl",), lambda run: run.settings.redis_url is not None, "since the embedded Redis ends with the run"
+    ),
     _Option(
         ("agent_session_header",),
         lambda run: any(name.startswith("openai:") for name in run.settings.backend),
-        "no agent openai:URL is asked",
+        "since no agent openai:URL is asked",
     ),
-    _Option(("top_k",), lambda run: run.is_limited_by_top_k, "these memories rank nothing"),
+    _Option(("top_k",), lambda run: run.is_limited_by_top_k, "since these memories rank nothing"),
 )
 
 
@@ -107,4 +113,4 @@ def without_effect(
         ]
         if given and not each.has_effect(run):
             idle.setdefault(each.why, []).extend(given)
-    return [f"{', '.join(names)}: no effect, since {why}" for why, names in idle.items()]
+    return [f"{', '.join(names)}: no effect {why}" for why, names in idle.items()]
