@@ -158,14 +158,16 @@ def _everyday_conclusions(results: Results) -> list[str]:
     """Return which memory is better than which on these questions, the widest lead first, and where that cannot be
     told. Nothing is concluded of a pair with a control, which has a p of its own but none in the family.
 
-    Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead.
+    Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead; where
+    accuracy tells nothing apart, it stands behind that sentence.
     """
     memories = [each for each in results.comparisons if each.p_holm is not None or each.p_value is None]
-    right = _leads(memories)
-    if not _reader_sentences(results):
-        return right or [_undecided(memories)] if memories else []
     prompts = [each for each in results.prompt_comparisons if each.metric == "answer_in_prompt"]
-    held = _leads(prompts) or ([_undecided(prompts)] if prompts and not _fit_sentences(results) else [])
+    right, held = _leads(memories), _leads(prompts)
+    if not _reader_sentences(results):
+        return right or ([_undecided(memories), *held] if memories else [])
+    if prompts and not held and not _fit_sentences(results):
+        held = [_undecided(prompts)]
     return [lead for pair in zip_longest(held, right) for lead in pair if lead is not None]
 
 
@@ -183,7 +185,7 @@ def _undecided(compared: Sequence[Comparison]) -> str:
             f"{_counts(widest)}, but they differ in only {counted(widest.conversations_differing, 'conversation')}"
             f" of {widest.conversations}: too few to say whether that holds for others."
         )
-    asked, better = ("facts", "brings more into the prompt") if is_prompt else ("questions", "is better")
+    asked, better = ("facts", "brings more into the prompt") if is_prompt else ("questions", "answers better")
     return f"These {asked} are too few, or the memories too alike, to say which of them {better}."
 
 
