@@ -10,7 +10,7 @@ from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 from memreplay.grading.read import json_values, shortened, without_reasoning
-from memreplay.grading.veto import CONCLUDES, asserted
+from memreplay.grading.veto import CONCLUDES, CORRECTS_ITSELF, asserted
 from memreplay.text import normalised
 
 
@@ -29,7 +29,8 @@ _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
 _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _SAY = (
-    r"answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
+    r"answer|ans|respuesta(?: final)?|antwort|r[eé]ponse|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)"
+    r"|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|settled? on|(?:the )?(?:best|right|correct)(?: one)? is"
     r"|chang(?:e|ing) (?:that|it|my answer) to|going for"
     r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con"
@@ -102,6 +103,7 @@ _NO_DENIAL = re.compile(
     r"|\b(?:without (?:a )?doubt|sin duda|unclear|not sure|actually|wait|sorry)\b",
     re.IGNORECASE,
 )
+_RETRACTS = re.compile(rf"{CORRECTS_ITSELF.pattern}|(?:\A|[.!?…\n]\s*)wait\b", re.IGNORECASE)
 _CONCESSION = re.compile(r"\A\W*(?:while|al?though|since|as|unless|given|aunque|como)\b[^,]*,", re.IGNORECASE)
 _PRIVATE_USE = 0xF0000  # The first of the characters that stand for options while a reply is cut into clauses.
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
@@ -132,8 +134,12 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
     said = _affirmed(with_ordinals_as_labels(_digits(text, choices), choices), choices)
-    named = _concluded(said, choices) or list(_named(said, choices))
-    return _agree(named or [("text", index) for index in options_said(said, choices, question)], choices)
+    retractions = [*_RETRACTS.finditer(said)][-1:]
+    for part in (*(said[one.end() :] for one in retractions), said):
+        named = _concluded(part, choices) or list(_named(part, choices))
+        if names := named or [("text", index) for index in options_said(part, choices, question)]:
+            return _agree(names, choices)
+    return _agree([], choices)
 
 
 def _affirmed(text: str, choices: Sequence[str]) -> str:
@@ -218,8 +224,9 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
         return []
     start = decisive[0][0]
     names = [name for _, _, each in decisive for name in each]
-    names += [("label", int(one[:9])) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
-    for line in text[start:].splitlines()[1:]:
+    lines = text[start:].splitlines()
+    names += [("label", int(one[:9])) for several in _SEVERAL.finditer(lines[0]) for one in several.groups()]
+    for line in lines[1:]:
         bare = line.strip(_DECORATION + ".,;:!-•")
         names += [("label", int(bare))] if re.fullmatch(r"[0-9]", bare) else _alone(bare, choices)
     return names
