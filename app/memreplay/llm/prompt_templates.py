@@ -36,8 +36,8 @@ _CHOICES: Final = (
     "Reply with the number of the right option only.\n"
 )
 
-# The wording of Maharana et al. (2024), task_eval/gpt_utils.py: QA_PROMPT, for adversarial questions QA_PROMPT_CAT_5,
-# and what it adds to these and to temporal questions.
+# The wording of Maharana et al. (2024), task_eval/gpt_utils.py: QA_PROMPT, or QA_PROMPT_CAT_5 for adversarial
+# questions, and what it adds to these and to temporal ones.
 _LOCOMO: Final = (
     "{{ context }}\n\n"
     "Based on the above context, {% if offered %}answer the following question.{% else %}write an answer in the"
