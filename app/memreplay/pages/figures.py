@@ -16,7 +16,7 @@ from memreplay.pages.questions import RowKey, row_key, without_prefix
 from memreplay.scoring import By
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
-from memreplay.scoring.groups import Group, by_conversation, group_of, shares_right
+from memreplay.scoring.groups import Group, by_conversation, facts_of, group_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.results import Results
 from memreplay.scoring.statistics import clustered_interval
@@ -221,7 +221,12 @@ def _closed_book_asked_along(answers: Answers) -> dict[str, tuple[Group, Interva
         if answered := list(once.values()):
             outcomes = ["correct" if row.closed_book_correct else "wrong" for row in answered]
             alone = [row.model_copy(update={"outcome": each}) for row, each in zip(answered, outcomes, strict=True)]
-            return {"closed_book": (group_of(alone), clustered_interval(by_conversation(shares_right(alone))))}
+            return {
+                "closed_book": (
+                    group_of(alone),
+                    clustered_interval(by_conversation(shares_right(alone), facts_of(alone))),
+                )
+            }
     return {}
 
 

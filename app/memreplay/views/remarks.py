@@ -278,14 +278,14 @@ def _fit_sentences(results: Results) -> list[str]:
 
 
 def _twin_sentences(results: Results) -> list[str]:
-    """Say so if facts are asked twice, in words and with options."""
+    """Say so if facts are asked more than once."""
     asked = Counter(facts_of(results.questions).values())
     twins = sum(number > 1 for number in asked.values())
     if not twins:
         return []
     return [
-        f"asked twice: {twins} of {counted(len(asked), 'fact')}, in words and with options. Accuracy counts both"
-        " answers; intervals, p and the detectable difference take them as one."
+        f"asked more than once: {twins} of {counted(len(asked), 'fact')}, in words and with options or in the same"
+        " words. Accuracy counts each answer; intervals, p and the detectable difference take them as one."
     ]
 
 

@@ -278,13 +278,13 @@ def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None
     columns = columns_in(mixed)[""]
     assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 % of 1", "50.0 % of 2")
     assert "by choice" not in columns_of(row(choice(), reply("3")))[""]
-    assert not any(sentence.startswith("asked twice") for sentence in remarks(mixed))
+    assert not any(sentence.startswith("asked more than once") for sentence in remarks(mixed))
 
 
 def test_a_question_asked_in_words_and_with_options_is_said_to_be_no_new_evidence() -> None:
     rows = [row(recall(text="Which fruit?"), reply("No idea")), row(choice(id="q-mc"), reply("3"))]
     (sentence,) = remarks(results_of(*rows))
-    assert sentence.startswith("asked twice: 1 of 1 fact, in words and with options")
+    assert sentence.startswith("asked more than once: 1 of 1 fact, in words and with options or")
 
 
 def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was_used() -> None:
