@@ -268,7 +268,7 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
         n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
         spec=spec,
         table=Table.of(
-            "Evidence at equal tokens",
+            "Answers at equal tokens",
             ("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),
             [
                 (name, str(found.questions), *(share(held.evidence) for held in (found.at_tokens or {}).values()))

@@ -132,11 +132,12 @@ _FLOOR = 0.6
 def _reader_sentences(results: Results) -> list[str]:
     """Say of each model that fails even with the evidence that what reaches the prompt comes first."""
     return [
-        f"{_reader_of(results, oracle)} finds only {share(oracle.accuracy)} of the answers with the evidence in"
+        f"{_reader_of(results, oracle)} finds only {share(found)} of the answers with the evidence in"
         " front of it (oracle), so that accuracy says little of the memories."
         f"{_held_in_prompts(results, oracle.model)}"
         for oracle in results.backends.values()
-        if oracle.backend == ORACLE and oracle.accuracy is not None and oracle.accuracy < _FLOOR
+        if oracle.backend == ORACLE and (found := oracle.headline.accuracy_without_adversarial) is not None
+        if found < _FLOOR
     ]
 
 
@@ -249,8 +250,12 @@ def _sample_sentences(results: Results) -> list[str]:
     settings, tests = results.run.settings, any(row.kind == "test" for row in results.questions)
     asked, drawn_by = ("tests", "dataset") if tests else ("questions", "type")
     if (size := settings.get("sample")) is not None:
+        drawn = len({key_of(row) for row in results.questions})
+        is_all = drawn < size and results.run.status == "finished"
         return [
-            f"sample: at most {size} {asked} were drawn, stratified by {drawn_by}, with seed {settings['seed']}."
+            f"sample: all {drawn} {asked} were asked, which are fewer than the {size} of --sample."
+            if is_all
+            else f"sample: {size} {asked} were drawn, stratified by {drawn_by}, with seed {settings['seed']}."
         ]
     if (first := settings.get("limit")) is not None:
         return [f"limit: only the first {first} {asked} were asked."]
@@ -295,7 +300,7 @@ def _error_sentences(results: Results) -> list[str]:
     if not reasons:
         return []
     retry = " To retry, run the same command with --resume --retry-errors."
-    advice = retry if any(map(can_be_retried, reasons)) else ""
+    advice = retry if any(can_be_retried(reason) and "--judge" not in reason for reason in reasons) else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
         f" wrong: {_most_common(reasons)}.{advice}"

@@ -254,7 +254,7 @@ def test_it_is_said_that_not_everything_was_asked_and_how_repeats_count() -> Non
         for repeat in (0, 1)
     ]
     said = remarks(build_results(run, rows))
-    assert said[0] == "sample: at most 2 questions were drawn, stratified by type, with seed 7."
+    assert said[0] == "sample: 2 questions were drawn, stratified by type, with seed 7."
     assert any("a question counts as right if more than half of its repeats are" in sentence for sentence in said)
     assert not any("repeats" in sentence for sentence in remarks(results_of(*(r for r in rows if not r.repeat))))
 
@@ -292,12 +292,10 @@ def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was
     rows = [row(FOUND, reply("3"), hit(1, "t1", tokens=400), hit(2, "t2", tokens=600))]
     text = markdown_of(build_results(run, rows))
     assert "recall@3" in text and "recall@10" not in text and "recall@5" not in text
-    assert "| backend | of | evidence 256 | evidence 512 | evidence 1,024 | evidence 2,048 | recall 256 |" in text
+    assert "| backend | of | answer 256 | answer 512 | answer 1,024 | answer 2,048 | recall 256 |" in text
     assert "| rag | 1 | 0.0 % | 0.0 % | 100.0 % | 100.0 % | 0.0 % | 50.0 % | 100.0 % | 100.0 % |\n" in text
     assert "| backend | of | recall@1 | recall@3 | tokens/hit | turns/hit |" in text and "| 500.0 | 1.0 |" in text
-    assert (
-        "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | evidence in 1,024" in text
-    )
+    assert "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | answer in 1,024" in text
     assert "- *recall@3*: share of a question's evidence turns in the first 3 hits, on average" in text
 
 
@@ -348,7 +346,7 @@ def test_options_chosen_count_all_repeats_and_say_so() -> None:
 
 def test_shares_at_equal_tokens_name_their_number_of_questions_only_where_there_are_any() -> None:
     rows = [row(FOUND, reply("3"), hit(1, "t1", "t2"), backend=name) for name in ("rag", "closed_book")]
-    for title in ("Evidence at equal tokens", "Recall at equally many hits"):
+    for title in ("Answers at equal tokens", "Recall at equally many hits"):
         assert columns_of(*rows)[title]["of"] == {"rag": "1", "closed_book": "–"}
 
 
