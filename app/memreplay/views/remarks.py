@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from memory_backends.controls import CONTROLS, ORACLE, can_be_retried
 from memreplay.conversations.option_style import OptionStyle
-from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.numbers import UNKNOWN, counted, dollars, share
 from memreplay.printable import printable
 from memreplay.scoring.agreement import RATERS, Disagreement
@@ -33,6 +33,7 @@ def remarks(results: Results) -> list[str]:
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
+    sentences += _prompt_sentences(results)
     sentences += _reader_sentences(results)
     sentences += _fit_sentences(results)
     sentences += _twin_sentences(results)
@@ -99,6 +100,7 @@ def headline_remarks(results: Results) -> list[str]:
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
+    sentences += _prompt_sentences(results)
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
     sentences += _error_sentences(results)
@@ -260,6 +262,15 @@ def _sample_sentences(results: Results) -> list[str]:
     if (first := settings.get("limit")) is not None:
         return [f"limit: only the first {first} {asked} were asked."]
     return []
+
+
+def _prompt_sentences(results: Results) -> list[str]:
+    """Say in which words language models were asked: published figures depend on them."""
+    name = results.run.settings.get("prompt")
+    is_asked = {backend.model for backend in results.backends.values()} - {EXTRACTIVE_MODEL, AGENT_MODEL}
+    if not name or not is_asked:
+        return []
+    return [f"prompt: {printable(str(name))}, the wording of the questions to models (--prompt)."]
 
 
 def _fit_sentences(results: Results) -> list[str]:

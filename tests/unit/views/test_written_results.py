@@ -25,7 +25,7 @@ from memreplay.scoring.writing import Writing
 from memreplay.views.remarks import remarks
 from memreplay.views.tables import tables_of
 from tests.tables import failing
-from tests.unit.scoring.samples import choice, hit, recall, reply, row
+from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
 
 RUN = RunFacts(
     id="r1",
@@ -257,6 +257,13 @@ def test_it_is_said_that_not_everything_was_asked_and_how_repeats_count() -> Non
     assert said[0] == "sample: 2 questions were drawn, stratified by type, with seed 7."
     assert any("a question counts as right if more than half of its repeats are" in sentence for sentence in said)
     assert not any("repeats" in sentence for sentence in remarks(results_of(*(r for r in rows if not r.repeat))))
+
+
+@pytest.mark.parametrize(("model", "said"), [(MODEL, True), (EXTRACTIVE_MODEL, False)])
+def test_the_prompt_is_named_where_a_language_model_reads_it(model: str, said: bool) -> None:
+    run = RUN.model_copy(update={"settings": {"prompt": "locomo"}})
+    results = build_results(run, [row(choice(), reply("3")).model_copy(update={"model": model})])
+    assert ("prompt: locomo, the wording of the questions to models (--prompt)." in remarks(results)) is said
 
 
 def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_change() -> None:
