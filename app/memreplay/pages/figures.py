@@ -265,11 +265,11 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
         about="The share of questions whose answer a prompt of so many tokens would hold, word for word or by its"
         " content, read off what the memory retrieved. Hits have different sizes, so memories are compared at equal"
         " tokens. Memories that rank nothing are left out.",
-        n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
+        n="; ".join(f"{name}: n = {found.questions} answers" for name, found in measured.items()),
         spec=spec,
         table=Table.of(
             "Answers at equal tokens",
-            ("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),
+            ("memory", "answers", *(f"{int(budget):,} tokens" for budget in budgets)),
             [
                 (name, str(found.questions), *(share(held.evidence) for held in (found.at_tokens or {}).values()))
                 for name, found in measured.items()
