@@ -121,7 +121,9 @@ def _lost_sentences(results: Results) -> Iterator[str]:
     """Yield for each memory at which stage its wrong answers were lost."""
     for name, backend in results.backends.items():
         lost = [
-            f"{count} {label.replace('_', ' ')}" for label in WRONG if (count := backend.failures.get(label, 0))
+            f"{count} {label.replace('_', ' ')}"
+            for label in WRONG
+            if label != "error" and (count := backend.failures.get(label, 0))
         ]
         if lost:
             yield f"{name} lost: {', '.join(lost)}."
@@ -164,8 +166,8 @@ def _everyday_conclusions(results: Results) -> list[str]:
     Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead; where
     accuracy tells nothing apart, it stands behind that sentence.
     """
-    memories = [each for each in results.comparisons if each.p_holm is not None or each.p_value is None]
-    prompts = [each for each in results.prompt_comparisons if each.metric == "answer_in_prompt"]
+    memories = [each for each in results.comparisons if each.n and each.p_holm is not None]
+    prompts = [each for each in results.prompt_comparisons if each.n and each.metric == "answer_in_prompt"]
     right, held = _leads(memories), _leads(prompts)
     if not _reader_sentences(results):
         return right or ([_undecided(memories), *held] if memories else [])
@@ -336,7 +338,7 @@ def _verdict_sentences(results: Results) -> list[str]:
 
 
 def _abstention_sentences(results: Results) -> list[str]:
-    """Return how many right answers only say that it was never said: so much can be earned without finding
+    """Return how many right answers need only say that it was never said: so much can be earned without finding
     anything.
     """
     if not any(row.abstain for row in results.questions):
@@ -346,7 +348,7 @@ def _abstention_sentences(results: Results) -> list[str]:
         right = [row for row in rows if row.outcome == "correct"]
         counts.append(f"{name} {sum(row.abstain for row in right)} of {len(right)}")
     return [
-        f"abstentions: of the right answers so many say that it was never said: {', '.join(counts)}. Without any"
+        f"abstentions: so many right answers are to questions of which nothing was ever said: {', '.join(counts)}. Without any"
         " memory these can be had by always saying so; the column answerable leaves such questions out."
     ]
 
