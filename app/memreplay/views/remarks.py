@@ -348,8 +348,8 @@ def _abstention_sentences(results: Results) -> list[str]:
         right = [row for row in rows if row.outcome == "correct"]
         counts.append(f"{name} {sum(row.abstain for row in right)} of {len(right)}")
     return [
-        f"abstentions: so many right answers are to questions of which nothing was ever said: {', '.join(counts)}. Without any"
-        " memory these can be had by always saying so; the column answerable leaves such questions out."
+        f"abstentions: so many right answers are to questions of which nothing was ever said: {', '.join(counts)}."
+        " Without any memory these can be had by always saying so; the column answerable leaves such questions out."
     ]
 
 

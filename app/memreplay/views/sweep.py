@@ -55,7 +55,7 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
     if others:
         yield (
             f"p: McNemar's exact test against {one_line(first.setting)}, on the same {first.questions} questions,"
-            f" adjusted by Holm for {counted(others, 'comparison')}, and the intervals of differences by Bonferroni."
+            f" adjusted by Holm for {counted(others, 'comparison')}; the intervals of differences by Bonferroni."
             " These are approximate: where one leaves out 0 beside a larger p, the test, which is exact, decides."
         )
     if best is first:
