@@ -52,6 +52,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _abstention_sentences(results)
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     sentences += _evidence_sentences(results)
+    sentences += _f1_sentences(results)
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
         sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")
     if results.answer_key is not None:
@@ -273,6 +274,19 @@ def _prompt_sentences(results: Results) -> list[str]:
     if not name or not is_asked:
         return []
     return [f"prompt: {printable(str(name))}, the wording of the questions to models (--prompt)."]
+
+
+def _f1_sentences(results: Results) -> list[str]:
+    """Say so if LoCoMo's own F1 is that of replies to other words than LoCoMo's."""
+    has_f1 = any(
+        found.recall is not None and found.recall.locomo_f1 is not None for found in results.backends.values()
+    )
+    if not has_f1 or results.run.settings.get("prompt") == "locomo":
+        return []
+    return [
+        "LoCoMo's own F1: it stands beside published figures only under --prompt locomo. Of replies to adversarial"
+        " questions it takes two phrases alone for right, which other prompts do not ask for."
+    ]
 
 
 def _fit_sentences(results: Results) -> list[str]:

@@ -49,14 +49,17 @@ def tables_of(results: Results) -> list[Table]:
 
 
 def headline_table(results: Results) -> Table:
-    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining."""
+    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining.
+
+    The interval is that over conversations, if there are several: over their questions alone it is too narrow.
+    """
     headings = ("memory", "right", "accuracy", "95 %", "answer in prompt", "tokens", "cost")
     rows = [
         (
             name,
             f"{sum(part.correct for part in found.sections)} of {sum(part.graded for part in found.sections)}",
             share(found.headline.accuracy),
-            interval(found.headline.ci95),
+            interval(found.headline.ci95_clustered or found.headline.ci95),
             UNKNOWN if found.retrieval is None else share(found.retrieval.answer_in_prompt),
             number(found.headline.prompt_tokens_per_question),
             dollars(found.cost_usd),
