@@ -56,8 +56,13 @@ _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profes
 
 
 def _wanted(answer: str) -> list[Token]:
-    """Return what a text must contain. The title before a name is not part of the answer."""
-    wanted = [token for _, token in content_of(tokens_of(answer))]
+    """Return what a text must contain. The title before a name, and an amount in a second unit, are not part of it."""
+    content = [token for _, token in content_of(tokens_of(answer))]
+    wanted = [
+        token
+        for at, token in enumerate(content)
+        if not any(token.extra != one.extra != "" != token.extra and same_token(one, token) for one in content[:at])
+    ]
     if wanted and wanted[0].text in ("between", "entre") and sum(token.kind != "word" for token in wanted) > 1:
         return wanted[1:]
     names = [token for token in wanted if token.text not in _TITLES]

@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple, cast
 import Stemmer
 
 from memreplay.grading.vocabulary import (
+    CONVERTED,
     CURRENCIES,
     DAY_NAMES,
     MONTH_NAMES,
@@ -518,20 +519,31 @@ def _as_part(token: Token, whole: Token) -> float | None:
     """
     if token.kind != "number" or whole.kind != "number":
         return None
-    if (whole.extra, token.extra) in SUBUNITS:
+    if SUBUNITS.get((whole.extra, token.extra), 1) < 1:
         return round(token.number * SUBUNITS[whole.extra, token.extra], 9)
     follows = whole.extra in _MONEY and whole.number.is_integer() and token.start == whole.end + 1
     return token.number / 100 if follows and not token.extra and token.number in range(10, 100) else None
 
 
 def same_amount(wanted: Token, given: Token) -> bool:
-    """Return whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
+    """Return whether two numbers are equal, in any unit; in one of another system as people round it.
+
+    A number without a unit equals one of any unit.
+    """
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
         return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
     for one, other in ((wanted, given), (given, wanted)):
-        if (one.extra, other.extra) in SUBUNITS:
-            return isclose(one.number, other.number * SUBUNITS[one.extra, other.extra])
+        units = one.extra, other.extra
+        if units in SUBUNITS:
+            return isclose(one.number, other.number * SUBUNITS[units])
+        if units in CONVERTED or units == ("f", "c"):
+            converted = 1.8 * other.number + 32 if units == ("f", "c") else other.number * CONVERTED[units]
+            return isclose(one.number, converted, rel_tol=_ROUNDED)
     return False
+
+
+_ROUNDED: Final = 0.04
+"""By how much people round what they convert: 3 miles are 5 km."""
 
 
 HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")

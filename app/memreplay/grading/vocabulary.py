@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Final
 
 from memory_backends.text import MONTHS, SCALES, SPELLED, WEEKDAYS
@@ -42,7 +44,7 @@ DAY_NAMES: Final[dict[str, int]] = dict(WEEKDAYS) | {
 } | {f"{day}s": number for day, number in WEEKDAYS.items() if day.endswith(("day", "o"))}  # fmt: skip
 
 CURRENCIES: Final[dict[str, str]] = {
-    "£": "gbp", "gbp": "gbp", "pound": "gbp", "pounds": "gbp", "quid": "gbp", "libras": "gbp",
+    "£": "gbp", "gbp": "gbp", "pound": "pound", "pounds": "pound", "quid": "gbp", "libras": "pound",
     "$": "usd", "usd": "usd", "dollar": "usd", "dollars": "usd", "bucks": "usd", "dolares": "usd",
     "€": "eur", "eur": "eur", "euro": "eur", "euros": "eur",
     "¥": "jpy", "jpy": "jpy", "yen": "jpy", "kr": "kr", "nok": "kr", "kroner": "kr", "krone": "kr", "sek": "kr",
@@ -63,7 +65,9 @@ UNITS: Final[dict[str, str]] = {
         "in": "inch inches pulgada pulgadas",
         "kg": "kg kgs kilo kilos kilogram kilograms kilogramo kilogramos",
         "g": "g gr gram grams gramme grammes gramo gramos",
-        "lb": "lb lbs",
+        "pound": "lb lbs",
+        "yd": "yd yards yarda yardas",
+        "gal": "gal gallon gallons galon galones",
         "oz": "oz ounce ounces onza onzas",
         "mg": "mg milligram milligrams miligramo miligramos",
         "l": "l litre litres liter liters litro litros",
@@ -87,23 +91,27 @@ UNITS: Final[dict[str, str]] = {
     }.items()
     for spelling in spellings.split()
 }
-_FACTORS: Final[dict[str, dict[str, float]]] = {
-    "time": {"s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
-    "months": {"month": 1, "year": 12},
-    "length": {"mm": 0.001, "cm": 0.01, "m": 1, "km": 1000},
-    "imperial length": {"in": 1, "ft": 12, "mi": 63360},
-    "mass": {"mg": 0.001, "g": 1, "kg": 1000},
-    "imperial mass": {"oz": 1, "lb": 16},
-    "volume": {"ml": 1, "l": 1000},
-}
+_MEASURES: Final[Sequence[dict[str, float]]] = (
+    {"s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
+    {"month": 1, "year": 12},
+    {"mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048, "yd": 0.9144, "m": 1, "km": 1000, "mi": 1609.344},
+    {"mg": 0.001, "g": 1, "oz": 28.3495, "pound": 453.592, "kg": 1000},
+    {"ml": 0.001, "l": 1, "gal": 3.78541},
+)
+_IMPERIAL: Final = frozenset("in ft yd mi oz pound gal".split())
+_PAIRS: Final = [(of, *pair) for of in _MEASURES for pair in permutations(of, 2)]
 SUBUNITS: Final[dict[tuple[str, str], float]] = {
-    (whole, part): factors[part] / factors[whole]
-    for factors in _FACTORS.values()
-    for whole in factors
-    for part in factors
-    if factors[part] < factors[whole]
-} | {("gbp", "p"): 0.01, ("eur", "cent"): 0.01, ("usd", "cent"): 0.01, ("aud", "cent"): 0.01, ("cad", "cent"): 0.01}
+    (whole, part): of[part] / of[whole]
+    for of, whole, part in _PAIRS
+    if of[part] < of[whole] and (whole in _IMPERIAL) == (part in _IMPERIAL)
+} | {(money, "cent"): 0.01 for money in ("eur", "usd", "aud", "cad")} | {
+    ("gbp", "p"): 0.01, ("pound", "p"): 0.01, ("gbp", "pound"): 1
+}  # fmt: skip
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
+CONVERTED: Final[dict[tuple[str, str], float]] = {
+    (one, other): of[other] / of[one] for of, one, other in _PAIRS if (one in _IMPERIAL) != (other in _IMPERIAL)
+}
+"""A metric and an imperial unit of one measure, or the reverse → how much of the first the second is."""
 
 CONVERSES: Final = tuple(
     (one, other)
