@@ -69,12 +69,13 @@ _MATTER = (
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
-    r"|dij(?:iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
+    r"|dij(?:o|iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
     r"|recuerdo(?! mal))\b"
 )
 _DICE = (
     r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl|cuent)an?|sabe)\b"
 )
+_NUNCA = r"(?:no|nunca|en ning\w+ \w+)"
 _OF_THE_SOURCE = (
     rf"{_SOURCE}(?: \w+){{0,3}}? (?:{_NOT} {_SOME}(?:{_TELL}|have\b)|lacks?\b|omits?\b|says? nothing"
     r"|(?:is|are|stays?|remains?) silent|leaves? (?:\w+ )+(?:out|open)\b)"
@@ -102,10 +103,10 @@ _DENIES = re.compile(
             rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|(?:some|any)thing \w+|\w+ly) )*{_TELL}{_OPEN}",
             rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
             # Spanish
-            r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
+            rf"\b{_NUNCA} (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
             rf"(?:sido )?{_DICHO}",
-            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) )(?:no|nunca) (?:lo |me )*{_DICE}"
-            rf"|\b(?:no|nunca) se (?:me )?{_DICE}"
+            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) ){_NUNCA} (?:lo |me )*{_DICE}"
+            rf"|\b{_NUNCA} se (?:me )?{_DICE}"
             rf"|\bno (?:sale|hay nada) (?:sobre|en (?:ningun|(?:\w+ )?{_SOURCE}))",
             rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
             r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"

@@ -644,8 +644,8 @@ def _same_hour(wanted: Token, given: Token) -> bool:
 
 
 def _same_name(wanted: str, given: str) -> bool:
-    """Two names of one month or weekday: "Sept" and "September", "Tuesday" and "martes"."""
-    for names in (MONTH_NAMES, DAY_NAMES):
+    """Two names of one month, weekday or unit: "Sept" and "September", "Tuesday" and "martes"."""
+    for names in (MONTH_NAMES, DAY_NAMES, UNITS):
         if wanted in names and given in names and given not in NO_MONTH_ALONE:
             return names[wanted] == names[given]
     return False

@@ -184,7 +184,7 @@ def _is_negated(place: Place) -> bool:
 _PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_FORMS)})"
 _CONSIDERED: Final = re.compile(
     r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
-    r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
+    r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|asked|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
     r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly"
     r"|(?:would|d) (?:have )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected"
     r"|pens(?:aba|aban|o|aron|ando|ado)(?: en)?"
@@ -246,7 +246,7 @@ _NOW: Final = re.compile(
     r"|as of|since (?!(?:he|she|it|they|you|i|we|the|there|that)\b)\w+|ahora|actualmente|hoy en dia)\b"
 )
 _ONCE: Final = re.compile(
-    r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until|once|(?:started"
+    r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until(?! \Z)|once|(?:started"
     r"|began) (?:out|off|with|as)|before (?:that|then)|antes"
     r"|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
@@ -655,7 +655,7 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
         r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
         r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
-        r"|couldnt|wouldnt|wont|cant|cannot|no)\b",
+        r"|couldnt|wouldnt|wont|cant|cannot|no|never|nunca)\b",
         unless=_ASKS_WHAT_FAILED,
     ),
     Veto(
