@@ -14,6 +14,7 @@ from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
 from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full
 from memreplay.grading.read import (
     Token,
+    are_paired,
     content_of,
     is_among,
     is_stop_word,
@@ -36,7 +37,7 @@ from memreplay.grading.veto import (
     expected_polarity,
     polarity_of,
 )
-from memreplay.grading.vocabulary import FORMS_A_QUESTION
+from memreplay.grading.vocabulary import FORMS_A_QUESTION, OPPOSITES
 from memreplay.text import normalised, occurs_in
 
 _LONGEST = 40
@@ -351,6 +352,8 @@ def _overlaps(question: Question, answer: str) -> bool:
     if any(token.text in NEGATIONS for token in missing) and NEGATIONS.isdisjoint(token.text for token in said):
         return False
     if any(token.kind != "word" or token.text in names for token in missing):
+        return False
+    if any(are_paired(OPPOSITES, token.text, other.text) for token in missing for other in others):
         return False
     if not others or binds_otherwise(question.expected, tokens_of(answer), asked):
         return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from math import isclose
 from typing import Final, Literal, NamedTuple, cast
@@ -620,6 +620,19 @@ def same_token(wanted: Token, given: Token) -> bool:
             return wanted.clock == given.clock or (is_open and (hour + 12, minute) == wanted.clock)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
+
+
+@lru_cache(maxsize=16384)
+def are_paired(pairs: str, one: str, other: str) -> bool:
+    """Return whether two words, in any form, stand in a table of pairs."""
+    known = _stems_of_pairs(pairs)
+    return any(pair in known or pair[::-1] in known for pair in zip(stems_of(one), stems_of(other), strict=True))
+
+
+@lru_cache(maxsize=2)
+def _stems_of_pairs(pairs: str) -> Set[tuple[str, str]]:
+    each = (pair.split("/") for pair in pairs.split())
+    return {ends for one, other in each for ends in zip(stems_of(one), stems_of(other), strict=True)}
 
 
 def is_among(token: Token, known: Iterable[Token]) -> bool:

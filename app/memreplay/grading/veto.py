@@ -16,12 +16,13 @@ from itertools import groupby
 from typing import Final, Literal
 
 from memreplay.grading.match import Match, binds_otherwise, enumeration, matches, spelled_out
-from memreplay.grading.read import AT, Token, content_of, folded, same_token, stems_of, tokens_of
+from memreplay.grading.read import AT, Token, are_paired, content_of, folded, is_among, same_token, tokens_of
 from memreplay.grading.vocabulary import (
     CONVERSES,
     DAY_NAMES,
     FORMS_A_QUESTION,
     IRREGULAR_FORMS,
+    OPPOSITES,
     STOP_WORDS,
     UNITS,
 )
@@ -589,13 +590,18 @@ def _is_said_of_another(place: Place) -> bool:
     return False
 
 
+def _says_the_opposite(place: Place) -> bool:
+    """Return whether its clause has the opposite of a word of the question, and neither the word nor a "not"."""
+    clause = [token for token in place.given if place.clause[0] <= token.start < place.clause[1]]
+    return NEGATIONS.isdisjoint(token.text for token in clause) and any(
+        are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
+        for one in asked_by(place.question).words
+        for token in clause
+        if one.kind == token.kind == "word"
+    )
+
+
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
-
-
-@lru_cache(maxsize=16384)
-def _are_converse(verb: str, word: str) -> bool:
-    ours, its = stems_of(verb)[0], stems_of(word)[0]
-    return any(ours == stems_of(one)[0] and its == stems_of(other)[0] for one, other in CONVERSES)
 
 
 def _is_other_way_round(place: Place) -> bool:
@@ -604,7 +610,7 @@ def _is_other_way_round(place: Place) -> bool:
     if asked.verb is None or not asked.asks_who or not asked.known:
         return False
     for at, token in enumerate(given):
-        sign = 1 if same_token(asked.verb, token) else -1 if _are_converse(asked.verb.text, token.text) else 0
+        sign = 1 if same_token(asked.verb, token) else -1 if are_paired(CONVERSES, asked.verb.text, token.text) else 0
         if not sign:
             continue
         is_compared = [one.text for one in given[at + 1 : at + 2]] == ["than"]
@@ -698,6 +704,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
+    Veto("the opposite", "denied", when=_says_the_opposite),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
@@ -783,7 +790,10 @@ def polarity_of(reply: str, question: str) -> Polarity | None:
     if _YES.match(said):
         return "yes"
     main = re.split(r"\b(?:but|although|because|since|so|pero|aunque|porque)\b|[,;]", said)[0]
-    if any(token.text in NEGATIONS for token in tokens_of(main)):
+    asked = [token for _, token in content_of(tokens_of(question)) if token.kind == "word"]
+    given = tokens_of(main)
+    is_opposite = any(are_paired(OPPOSITES, one.text, token.text) for one in asked for token in given)
+    if is_opposite or any(token.text in NEGATIONS for token in given):
         return "no"
     if _SHORT_YES.match(said):
         return "yes"

@@ -113,16 +113,18 @@ CONVERTED: Final[dict[tuple[str, str], float]] = {
 }
 """A metric and an imperial unit of one measure, or the reverse → how much of the first the second is."""
 
-CONVERSES: Final = tuple(
-    (one, other)
-    for pair in (
-        "lend/borrow loan/borrow sell/buy sell/purchase teach/learn give/receive give/get send/receive send/get"
-        " beat/lose defeat/lose precede/follow lead/follow older/younger taller/shorter bigger/smaller"
-        " heavier/lighter faster/slower earlier/later own/belong employ/work leave/inherit"
-    ).split()
-    for one, other in (pair.split("/"), pair.split("/")[::-1])
+CONVERSES: Final = (
+    "lend/borrow loan/borrow sell/buy sell/purchase teach/learn give/receive give/get send/receive send/get"
+    " beat/lose defeat/lose precede/follow lead/follow older/younger taller/shorter bigger/smaller"
+    " heavier/lighter faster/slower earlier/later own/belong employ/work leave/inherit"
 )
 """Verbs and comparatives that say the same with the roles the other way round."""
+OPPOSITES: Final = (
+    "open/close open/shut win/lose start/end start/finish behind/front above/below inside/outside left/right"
+    " north/south east/west top/bottom most/least pass/fail like/dislike love/hate remember/forget abrir/cerrar"
+    " abierto/cerrado ganar/perder empezar/acabar detras/delante encima/debajo dentro/fuera izquierda/derecha"
+)
+"""Words of which one denies the other."""
 
 IRREGULAR_FORMS: Final[dict[str, str]] = {
     form: forms.split()[0]
