@@ -601,13 +601,32 @@ def _says_the_opposite(place: Place) -> bool:
     )
 
 
+_ASKS_WHO_WON: Final = re.compile(r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b")
+_BEAT: Final = re.compile(r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z")
+_LOST: Final = re.compile(
+    r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in)? (?:second|third|last|beaten"
+    r"|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"
+)
+
+
+def _lost(place: Place) -> bool:
+    """Return whether the reply to who won says that the answer lost."""
+    is_beaten = _BEAT.search(place.plain, 0, place.start) or _LOST.match(place.plain, place.end)
+    return is_beaten is not None and _ASKS_WHO_WON.search(place.asked) is not None
+
+
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
 
 
 def _is_other_way_round(place: Place) -> bool:
     """Asked who lent me the tent, the reply says that I did: who acts in it is who is acted on in the question."""
     asked, given, match = asked_by(place.question), place.given, place.match
-    if asked.verb is None or not asked.asks_who or not asked.known:
+    if asked.verb is None or not asked.asks_who:
+        return False
+    known, known_acts, answer = asked.known, asked.known_acts, tokens_of(place.answer)
+    if at := next((at for at, token in enumerate(answer) if same_token(asked.verb, token)), 0):
+        known, known_acts = frozenset({answer[at - 1].text}), True
+    if not known:
         return False
     for at, token in enumerate(given):
         sign = 1 if same_token(asked.verb, token) else -1 if are_paired(CONVERSES, asked.verb.text, token.text) else 0
@@ -619,10 +638,10 @@ def _is_other_way_round(place: Place) -> bool:
         before = next((place for place in range(at - 1, -1, -1) if given[place].text not in _AUXILIARY), -1)
         if not is_compared and any(one.text in _BE for one in given[before + 1 : at]):
             sign = -sign
-        acts_as_asked = (sign > 0) == asked.known_acts
-        has_known_subject = before >= 0 and given[before].text in asked.known
+        acts_as_asked = (sign > 0) == known_acts
+        has_known_subject = before >= 0 and given[before].text in known
         if re.fullmatch(r"\w+[ai]ste", token.text):
-            has_known_subject = "you" in asked.known
+            has_known_subject = "you" in known
         if not acts_as_asked if has_known_subject else (acts_as_asked and match.first <= before <= match.last):
             return True
     return False
@@ -693,6 +712,12 @@ VETOES: Final[Sequence[Veto]] = (
     ),
     Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
     Veto(
+        "X, but now Y",
+        "superseded",
+        after=r"[^.;\n]{0,60}\b(?:but|pero)\b[^.;\n]{0,20}\b(?:now|currently|ha[sv]e? since|ahora|actualmente)\b",
+        unless=_ASKS_ABOUT_THE_PAST,
+    ),
+    Veto(
         "X. The answer is Y",
         "superseded",
         after=r"[\s\S]*?\b(?:(?:(?:the|my)(?: \w+)?|final|correct|right) answer(?: is| would be|:)|answer:"
@@ -704,6 +729,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
+    Veto("lost", "denied", when=_lost),
     Veto("the opposite", "denied", when=_says_the_opposite),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
