@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final, Literal
 
 from memreplay.grading.match import Match, binds_otherwise, enumeration, matches, spelled_out
@@ -112,9 +112,14 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
         reason: it is denied, hedged, superseded, or one of several candidates.
     """
     reply = spelled_out(answer, reply)
-    found = list(matches(answer, reply))
+    found, items = list(matches(answer, reply)), enumeration(answer)
+    if len(items) > 1 and _ASKS_IN_WHAT_ORDER.search(folded(question)):
+        firsts = [place.first for item in items for place in islice(matches(_IN_TURN.sub("", item), reply), 1)]
+        if firsts != sorted(firsts):
+            return False, "denied"
+    if len(items) > 1 and _ASKS_FOR_ALL.search(folded(question)) and _lists_more(items, reply):
+        return False, "candidates"
     if not found:
-        items = enumeration(answer)
         if len(items) < 2:
             return False, None
         verdicts = [asserted(item, reply, question, len(items)) for item in items]
@@ -127,6 +132,31 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
         # A value that is given once and taken back elsewhere ("14, no wait, 15") is not the answer.
         return ("hedged" not in reasons, None if "hedged" not in reasons else "hedged")
     return False, reasons[0]
+
+
+_ASKS_IN_WHAT_ORDER: Final = re.compile(r"\b(?:what|which|the|que) (?:order|orden|sequence)\b")
+_ASKS_FOR_ALL: Final = re.compile(
+    r"\b(?:who|quien(?:es)?|which|cuales)\b|\b(?:what|que) (?!(?:is|was|has|does|es)\b)\w+s\b"
+)
+_IN_TURN: Final = re.compile(r"\b(?:then|first|next|finally|luego|despues|primero|finalmente)\b")
+_ENDS_A_LIST: Final = re.compile(r"[.!?:;()—–\n](?=\s|\Z)")
+_LAST_ITEM: Final = re.compile(r",? (?:and|y) ")
+_NO_ITEM: Final = STOP_WORDS - frozenset("a an the el la los las un una unos unas".split()) | {"both", "all"}
+
+
+def _lists_more(items: Sequence[str], reply: str) -> bool:
+    """Return whether a list in the reply, "a, b and c", has all the items of an answer, and a further one."""
+    for sentence in _ENDS_A_LIST.split(folded(reply)):
+        *parts, last = [part.split(", ") for part in _LAST_ITEM.split(sentence)]
+        if len(parts) != 1 or len(parts[0]) < len(items):
+            continue
+        listed = [*parts[0], ", ".join(last)]
+        held = [[next(matches(item, one), None) is not None for item in items] for one in listed]
+        first = next((at for at, one in enumerate(held) if any(one)), len(listed))
+        further = [one.split() for one, has in zip(listed[first:], held[first:], strict=True) if not any(has)]
+        if all(map(any, zip(*held, strict=True))) and any(one and one[0] not in _NO_ITEM for one in further):
+            return True
+    return False
 
 
 _MOST_MENTIONS: Final = 10
@@ -714,7 +744,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "X, but now Y",
         "superseded",
-        after=r"[^.;\n]{0,60}\b(?:but|pero)\b[^.;\n]{0,20}\b(?:now|currently|ha[sv]e? since|ahora|actualmente)\b",
+        after=r"[^.;\n]{0,60}\b(?:but|pero)\b[^.;\n]{0,20}\b(?:now|currently|ha(?:s|ve) since|ahora|actualmente)\b",
         unless=_ASKS_ABOUT_THE_PAST,
     ),
     Veto(
