@@ -319,15 +319,36 @@ def _is_bound_otherwise(place: Place) -> bool:
     return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
 
+_IN_A_REASON: Final = re.compile(r"(?P<main>[^.!?;\n]*),? \b(?:because|porque|ya que)\b [^.!?;\n]*\Z")
+_WHICH_OF_TWO: Final = re.compile(r"(\w+),? (?:or|o) (?:the |el |la )?(\w+)\W*\Z")
+
+
 def _is_overruled(place: Place) -> bool:
-    """Return whether the reply concludes with another value of the same kind."""
-    one = place.matched[0]
+    """Return whether the reply concludes with another value of the same kind, or gives it before a reason in
+    which the answer stands.
+    """
+    said = [found.span() for found in CONCLUDES.finditer(place.plain, place.end)]
+    if reason := _IN_A_REASON.search(place.plain, 0, place.start):
+        said.append(reason.span("main"))
+    return any(_has_rival(place, *span) for span in said)
+
+
+def _has_rival(place: Place, start: int, end: int) -> bool:
+    """Return whether a part of the reply has another value of the kind of the answer, and not the answer."""
+    asked, one = asked_by(place.question), place.matched[0]
+    offered = {word for found in _WHICH_OF_TWO.finditer(place.asked) for word in found.groups()}
+    names = frozenset(map(folded, NAME.findall(place.reply))) - (asked.names - offered) - STOP_WORDS - _NO_SUBJECT
+    part = [token for token in place.given if start <= token.start < end]
+    if _ASIDE.search(" ".join(token.text for token in part)) or is_among(one, part):
+        return False
     return any(
-        (token.text in DAY_NAMES and one.text in DAY_NAMES)
-        or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
-        for found in CONCLUDES.finditer(place.plain, place.end)
-        for token in place.given
-        if found.start() <= token.start < found.end() and not same_token(one, token)
+        not same_token(one, token)
+        and (
+            (token.text in DAY_NAMES and one.text in DAY_NAMES)
+            or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
+            or (one.text in names and token.text in names and not {one.text, token.text} & DAY_NAMES.keys())
+        )
+        for token in part
     )
 
 
