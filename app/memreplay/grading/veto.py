@@ -447,7 +447,7 @@ _ASKED_VERB: Final = (
     re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
     re.compile(r"\bwho (?:will |would |can |has |have |had )?(?P<verb>\w+)(?P<object>.*)"),
     re.compile(r"\bquien (?P<object>me|nos|le|te) (?P<verb>\w+)"),
-    re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien) (?P<verb>\w+)"),
+    re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien|que \w+) (?P<verb>\w+)"),
     re.compile(
         rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
         rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_FORMS)})\W*\Z"
@@ -499,7 +499,7 @@ _NO_SUBJECT: Final = frozenset(
     "still only so also then now currently actually just exactly total instead today later new yes no not too"
     " before after since from until there besides apart aside except during despite unlike along ahora".split()
 )
-_THIRD_PERSON: Final = frozenset("it he she they that this which who el ella ellos eso esto".split())
+_THIRD_PERSON: Final = frozenset("it he she they that this which who ella ellos eso esto".split())
 _ASIDE: Final = re.compile(
     r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
     r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
@@ -522,7 +522,11 @@ def _clauses_and_topics(
     clauses = [list(run) for is_joint, run in groupby(given, lambda token: token.text in joints) if not is_joint]
     found: list[frozenset[Token]] = []
     for clause in clauses:
-        here = frozenset(one for one in asked.words if any(same_token(one, token) for token in clause))
+        here = frozenset(
+            one
+            for one in asked.words
+            if is_among(one, clause) or any(are_paired(CONVERSES, one.text, token.text) for token in clause)
+        )
         texts = [token.text for token in clause]
         first = next((text for text in texts if text not in _NO_SUBJECT), "")
         goes_on = first in _THIRD_PERSON or not (here or _said_by(clause, asked))
@@ -566,13 +570,15 @@ def _another_clause_answers(place: Place) -> bool:
             if here < there and _has_other_value(matched[0], other):
                 return True
             about = {token.text for token in there - here}
+            does_it = asked.verb is not None and asked.verb.text in about
+            is_asked_who = asked.asks_who and does_it and len(here - there) < len(about)
             is_answer = is_led and (
                 bool(about & asked.names)
-                or (is_another_act and asked.verb is not None and asked.verb.text in about)
+                or (is_another_act and does_it)
             )
             if asked.asks_who and own:
                 is_answer = is_answer or any(token.text in names for token in other)
-            if here < there and matched[0].kind == "word" and is_answer:
+            if (here < there or is_asked_who) and matched[0].kind == "word" and is_answer:
                 return True
             if asked.about_me and _says_it_of_you(other, clause):
                 return True
