@@ -178,11 +178,17 @@ _TURNED: Final = 3
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """Return the text with the answer in place of its initials, or in place of what it is the initials of."""
+    """Return the text with the answer in place of its initials, of what it is the initials of, and of its words in
+    one or apart: "bookbinding" for "book binding".
+    """
+    if len(answer) >= _LONG_WORD and re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", answer):
+        text = re.sub(r"[ -]?".join(re.sub("[ -]", "", answer)), lambda _: answer, text, flags=re.IGNORECASE)
     short = _short_form(answer)
     return short.sub(lambda _: answer, text) if short is not None else text
 
 
+_LONG_WORD: Final = 8
+"""Letters of words that no other words have together by chance."""
 _LEADS: Final = frozenset("from to desde hasta".split())
 """Words that tell what the next one is to the answer."""
 

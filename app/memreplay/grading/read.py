@@ -530,6 +530,8 @@ def same_amount(wanted: Token, given: Token) -> bool:
 
     A number without a unit equals one of any unit.
     """
+    if wanted.extra in _MONEY and not given.extra and wanted.number == given.number / 100 and given.text[0].isalpha():
+        return True  # "twelve fifty"
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
         return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
     for one, other in ((wanted, given), (given, wanted)):
