@@ -23,6 +23,7 @@ from memreplay.grading.read import (
     shortened,
     tokens_of,
     with_asked_unit,
+    with_rates,
     without_reasoning,
 )
 from memreplay.grading.times import answers_when, says_another_time, times_asked_for
@@ -299,6 +300,8 @@ def _decision(
     for part in (_without_what_is_asked(question), *_alternatives(question.expected)):
         if not given and rejected is None and part:
             given, rejected = asserted(part, answer, question.text)
+    if not given and rejected is None and (in_rates := with_rates(question.expected)) != folded(question.expected):
+        given, rejected = asserted(in_rates, with_rates(answer), question.text)
     if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
         said_when = answers_when(wanted_times, answer, question.expected)
         given = bool(said_when) and all(asserted(time.words, answer, question.text)[0] for time in said_when)

@@ -571,6 +571,31 @@ def with_asked_unit(answer: str, question: str) -> str:
 _PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")
 
 
+_A_RATE: Final = re.compile(
+    r"\b(?:(?:(?P<once>once|una vez)|(?P<times>twice|thrice|\w+ (?:times|veces)))(?: (?:in|an?|per|each|every|al?|por"
+    r"|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))(?:(?P<other>other|second) |(?P<count>(?!other|second)\w+) )?"
+    r"(?P<unit>hour|hora|dai|day|dia|week|semana|month|mes|year|ano)(?:e?s|ly|rio|lmente)?\b"
+)
+_UNITS_OF_RATES: Final = {"dai": (24, "h"), "day": (24, "h"), "week": (168, "h"), "h": (1, "h"), "year": (12, "month")}
+
+
+def with_rates(text: str) -> str:
+    """Return a folded text with each rate as a number of hours or months: "twice a day" is "every 12 h"."""
+    return _A_RATE.sub(_as_rate, folded(text))
+
+
+def _as_rate(rate: re.Match[str]) -> str:
+    unit = UNITS.get(rate["unit"], rate["unit"])
+    size, name = _UNITS_OF_RATES.get(unit, (1, unit))
+    often, count = (
+        next((token.number for token in with_numbers(lexed(words or "")) if token.kind == "number"), None)
+        for words in (rate["times"], rate["count"])
+    )
+    if (rate["times"] and often is None) or (rate["count"] and count is None):
+        return rate[0]
+    return f"every {size * (2 if rate['other'] else count or 1) / (often or 1):g} {name}"
+
+
 @lru_cache(maxsize=16384)
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a text, canonical."""
