@@ -374,11 +374,19 @@ _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
 
 
+_THAT_IS: Final = re.compile(r"[,(](?= ?(?:about|around|nearly|almost|roughly|since|i\.e|unos|casi|desde)\b)")
+
+
 def _alternatives(expected: str) -> list[str]:
-    """Return each of the answers that "the sea or a lake; she likes to swim" accepts, without the reason."""
-    parts = [part.strip() for part in _OR.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
-    figures = {any(token.kind != "word" for _, token in content_of(tokens_of(part))) for part in parts}
-    return [] if parts == [expected.strip()] or len(figures) > 1 else parts
+    """Return each of the answers that "the sea or a lake; she likes to swim" and "since 2019, about four years" accept,
+    without the reason.
+    """
+    for joint in (_OR, _THAT_IS):
+        parts = [part.strip() for part in joint.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
+        figures = {any(token.kind != "word" for _, token in content_of(tokens_of(part))) for part in parts}
+        if parts != [expected.strip()] and len(figures) == 1 and (joint is _OR or True in figures):
+            return parts
+    return []
 
 
 def _without_what_is_asked(question: Question) -> str | None:

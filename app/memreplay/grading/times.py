@@ -259,7 +259,7 @@ def _stretch(match: re.Match[str]) -> Time | None:
 
 
 _BEFORE_A_MONTH: Final = frozenset(
-    "in en last next early late mid since until during this of de desde hasta pasado proximo by".split()
+    "in en last next early late mid since until during this of de desde hasta pasado proximo by for - — – ,".split()
 )
 
 
@@ -311,6 +311,7 @@ def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Pla
         token.text in MONTH_NAMES
         and (is_all or (before is not None and before.text in _BEFORE_A_MONTH))
         and token.text not in NO_MONTH_ALONE
+        and not (token.text in ("may", "march") and before is not None and before.kind == "mark")
     ):
         yield None, MONTH_NAMES[token.text], None
 

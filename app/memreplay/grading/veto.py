@@ -784,6 +784,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
+    Veto("X's sister", "denied", after=rf" {_RELATIVE}\b", when=lambda place: place.matched[-1].kind == "word"),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
     Veto("lost", "denied", when=_lost),
