@@ -131,6 +131,8 @@ _GUESSES = re.compile(
     r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
+_ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
+"""A word that begins what was not told: "what she earns"."""
 _LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
 _TELLS: Final = re.compile(_TELL)
 _NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
@@ -186,6 +188,8 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
     asked, clause = asked_by(question), _LINK.sub("", clause)
     if _denies(clause):
         about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
+        if about and _ASKS_AGAIN.match(about[0].text):
+            return True
         return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))

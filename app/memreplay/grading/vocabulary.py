@@ -105,7 +105,7 @@ SUBUNITS: Final[dict[tuple[str, str], float]] = {
     for of, whole, part in _PAIRS
     if of[part] < of[whole] and (whole in _IMPERIAL) == (part in _IMPERIAL)
 } | {(money, "cent"): 0.01 for money in ("eur", "usd", "aud", "cad")} | {
-    ("gbp", "p"): 0.01, ("pound", "p"): 0.01, ("gbp", "pound"): 1
+    ("gbp", "p"): 0.01, ("pound", "p"): 0.01, ("gbp", "pound"): 1, ("c", "°"): 1, ("f", "°"): 1
 }  # fmt: skip
 """A unit or currency and a smaller one of the same measure → how much of the first the second is."""
 CONVERTED: Final[dict[tuple[str, str], float]] = {
