@@ -445,7 +445,7 @@ _ASKED_VERB: Final = (
         r"\bwho(?:m|se)? (?:\w+ )??(?:did|do|does|has|have|had) (?P<subject>(?!the |an? )\w+) (?P<verb>\w+)"
     ),
     re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
-    re.compile(r"\bwho (?:will |would |can |has |have |had )?(?P<verb>\w+)(?P<object>.*)"),
+    re.compile(r"\bwho (?:will |would |can |has |have |had |(?:is|was) (?=\w+ing\b))?(?P<verb>\w+)(?P<object>.*)"),
     re.compile(r"\bquien (?P<object>me|nos|le|te) (?P<verb>\w+)"),
     re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien|que \w+) (?P<verb>\w+)"),
     re.compile(
@@ -553,7 +553,8 @@ def _another_clause_answers(place: Place) -> bool:
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
     is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
     is_concluded = any(found.start() < place.start < found.end() for found in CONCLUDES.finditer(place.plain))
-    if place.among > 1 or is_told_at_length or is_concluded or CORRECTS_ITSELF.search(place.plain):
+    is_all = not re.search(r"\w", place.plain[: place.start]) and re.match(r"\W*[.\n]", place.plain[place.end :])
+    if place.among > 1 or is_told_at_length or is_concluded or is_all or CORRECTS_ITSELF.search(place.plain):
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
@@ -618,7 +619,7 @@ def _is_said_of_a_relative(place: Place) -> bool:
     """
     plain, asked, start = place.plain, place.asked, place.start
     subject = next(iter([*_OF_A_RELATIVE.finditer(plain, place.clause[0], start)][::-1]), None)
-    if subject is None or re.search(rf"\b{subject['who']}", asked):
+    if subject is None or any(is_among(who, tokens_of(asked)) for who in tokens_of(subject["who"])):
         return False
     whose = subject["whose"]
     if whose in ("your", "tu", "tus"):
@@ -661,7 +662,7 @@ def _says_the_opposite(place: Place) -> bool:
 _ASKS_WHO_WON: Final = re.compile(r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b")
 _BEAT: Final = re.compile(r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z")
 _LOST: Final = re.compile(
-    r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in)? (?:second|third|last|beaten"
+    r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in| an?| close| distant)* (?:second|third|last|beaten"
     r"|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"
 )
 
@@ -693,7 +694,8 @@ def _is_other_way_round(place: Place) -> bool:
         if token.text == asked.verb.text and token.text.endswith(("er", "or")) and not is_compared:
             continue  # the noun: "your manager"
         before = next((place for place in range(at - 1, -1, -1) if given[place].text not in _AUXILIARY), -1)
-        if not is_compared and any(one.text in _BE for one in given[before + 1 : at]):
+        is_passive = not token.text.endswith("ing") and any(one.text in _BE for one in given[before + 1 : at])
+        if is_passive and not is_compared:
             sign = -sign
         acts_as_asked = (sign > 0) == known_acts
         has_known_subject = before >= 0 and given[before].text in known
