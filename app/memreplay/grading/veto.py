@@ -630,6 +630,21 @@ def _is_said_of_a_relative(place: Place) -> bool:
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
 
+_OWNED: Final = re.compile(rf"\b(?P<owner>\w+) (?={_RELATIVE}\b)|\b{_RELATIVE} de (?P<de>\w+)")
+_SPEAKS_OF_ANOTHER: Final = re.compile(rf"\b(?:s?he|they|who|ella|que|{_RELATIVE})\b")
+_SAYS: Final = re.compile(r"\b(?:sa(?:ys?|id)|t(?:ell|old)\w*|mention\w*|dij\w+|dic\w+|coment\w+)\b")
+
+
+def _is_said_of_the_owner(place: Place) -> bool:
+    """Return whether the reply speaks of Ann, or of who asks, where the question asks about a relative of theirs."""
+    owners = {found["owner"] or found["de"] for found in _OWNED.finditer(place.asked)}
+    owners = owners & asked_by(place.question).names | ({"you", "your", "tu", "te"} if owners & {"my", "mi"} else set())
+    owners -= {one for one in owners if place.asked.count(one) > 1 or re.search(r"\b(?:i|me|we|us)\b", place.asked)}
+    before = place.plain[place.clause[0] : place.start]
+    *_, led = re.split(rf"\b(?:{'|'.join(map(re.escape, owners))})\b", before) if owners else [before]
+    return led != before and not _SPEAKS_OF_ANOTHER.search(before) and not _SAYS.search(led)
+
+
 def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
@@ -788,6 +803,7 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("X's sister", "denied", after=rf" {_RELATIVE}\b", when=lambda place: place.matched[-1].kind == "word"),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
+    Veto("of whose relative it is", "denied", unless=_ASKS_WHO, when=_is_said_of_the_owner),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
     Veto("lost", "denied", when=_lost),
     Veto("the opposite", "denied", when=_says_the_opposite),
