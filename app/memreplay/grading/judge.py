@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
@@ -301,7 +302,8 @@ def _decision(
     if wanted and said and said != wanted:
         return False, "no_match"
     given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
-    for part in (_without_what_is_asked(question), *_alternatives(question.expected)):
+    parts = (_without_what_is_asked(question), _figure_alone(question, answer), *_alternatives(question.expected))
+    for part in parts:
         if not given and rejected is None and part:
             given, rejected = asserted(part, answer, question.text)
     if not given and rejected is None and (in_rates := with_rates(question.expected)) != folded(question.expected):
@@ -403,6 +405,20 @@ def _without_what_is_asked(question: Question) -> str | None:
     rest = " ".join(kept).strip(" ,")
     is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
     return rest if is_less else None
+
+
+_ASKS_FOR_A_FIGURE: Final = re.compile(r"\bhow (?!often)\w+\b|\b(?:what|which) (?:size|number)\b|\bcuant[oa]s?\b")
+
+
+def _figure_alone(question: Question, answer: str) -> str | None:
+    """Return the figure of "117 pages" if the reply to how long it is has that figure, and nothing that it counts."""
+    content = [token for _, token in content_of(tokens_of(question.expected))]
+    figure = next((token for token in content if token.kind == "number"), None)
+    if len(content) != 2 or figure is None or not _ASKS_FOR_A_FIGURE.search(folded(question.text)):
+        return None
+    given = tokens_of(answer)
+    followers = (after for one, after in pairwise(given) if same_token(figure, one))
+    return figure.text if any(after.kind == "mark" or is_stop_word(after) for after in followers) else None
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:

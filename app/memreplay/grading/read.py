@@ -530,7 +530,12 @@ def same_amount(wanted: Token, given: Token) -> bool:
 
     A number without a unit equals one of any unit.
     """
-    if wanted.extra in _MONEY and not given.extra and wanted.number == given.number / 100 and given.text[0].isalpha():
+    if (
+        wanted.extra in _MONEY
+        and not given.extra
+        and wanted.number == given.number / 100
+        and given.text[0].isalpha()
+    ):
         return True  # "twelve fifty"
     if not wanted.extra or not given.extra or wanted.extra == given.extra:
         return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
@@ -576,7 +581,13 @@ _A_RATE: Final = re.compile(
     r"|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))(?:(?P<other>other|second) |(?P<count>(?!other|second)\w+) )?"
     r"(?P<unit>hour|hora|dai|day|dia|week|semana|month|mes|year|ano)(?:e?s|ly|rio|lmente)?\b"
 )
-_UNITS_OF_RATES: Final = {"dai": (24, "h"), "day": (24, "h"), "week": (168, "h"), "h": (1, "h"), "year": (12, "month")}
+_UNITS_OF_RATES: Final = {
+    "dai": (24, "h"),
+    "day": (24, "h"),
+    "week": (168, "h"),
+    "h": (1, "h"),
+    "year": (12, "month"),
+}
 
 
 def with_rates(text: str) -> str:

@@ -224,7 +224,7 @@ _CONSIDERED: Final = re.compile(
 _THEN_ELSE: Final = re.compile(
     r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b|\b(?:but|however|instead|then|before \w+ing"
     r"|until|finally|ended up|settled (?:on|for)|agreed|decided|compromised"
-    rf"|in the end|pero|sino|al final|luego|finalmente|and (?:then |so )?{_PAST})\b"
+    rf"|in the end|and might|pero|sino|al final|luego|finalmente|and (?:then |so )?{_PAST})\b"
     r"|, (?:they|he|she|it|we|i|you|[a-z]+ (?:went|chose|bought|took))\b)"
 )
 _BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque|pero)\b")
@@ -232,10 +232,14 @@ _CONDITION: Final = r"\b(?:if|unless|si|a menos que|salvo que)\b"
 _WOULD: Final = r"\b(?:would|could|podria\w*|[a-z]{3,}ria[ns]?)\b"
 _ASKS_WHAT_WAS_CONSIDERED: Final = (
     r"\b(?:th(?:ink|ought)\w*|suggest\w*|propos\w*|offer\w*|quot\w*|consider\w*|look\w* (?:at|into|for)"
-    r"|want\w*|wish\w*|hop(?:e|ing)\w*|dream\w*|plan\w*|intend\w*|idea|goal|aim|ambition|prefer\w*|expect\w*|like"
-    r"|first|original\w*|before|alternativ\w*|almost|nearly|interest\w*|pursu\w*|future|next|career|pens\w*"
-    rf"|qu[ie]er\w*|suen\w*|prefier\w*|casi|antes)\b|{_WOULD}|{_CONDITION}"
+    r"|idea|first|original\w*|before|alternativ\w*|almost|nearly|pens\w*|casi|antes)\b|"
+    rf"{_WOULD}|{_CONDITION}"
 )
+_ASKS_WHAT_IS_WANTED: Final = re.compile(
+    r"\b(?:want|wish|hop(?:e|ing)|dream|plan|intend|goal|aim|ambition|prefer|expect|like|interest|pursu|future|next"
+    r"|career|qu[ie]er|suen|prefier)"
+)
+_ONLY_WEIGHED: Final = re.compile(r"th(?:ink|ought)|consider|look|tempted|toy|pens|dud")
 _SENTENCE_END: Final = re.compile(r"[.!?\n]")
 
 
@@ -243,9 +247,10 @@ def _was_only_considered(place: Place) -> bool:
     plain, start = place.plain, place.start
     clause = plain[max(plain.rfind(mark, 0, start) for mark in (".", ";", "\n", " but ", " pero ")) + 1 : start]
     considered = _CONSIDERED.search(clause)
-    return considered is not None and bool(
-        _THEN_ELSE.match(plain, place.end) or _BUT_BEFORE.search(clause, 0, considered.start())
-    )
+    is_wanted = _ASKS_WHAT_IS_WANTED.search(place.asked) is not None
+    if considered is None or (is_wanted and not _ONLY_WEIGHED.match(considered[0])):
+        return False
+    return bool(_THEN_ELSE.match(plain, place.end) or _BUT_BEFORE.search(clause, 0, considered.start()))
 
 
 def _is_supposed(place: Place) -> bool:
@@ -573,10 +578,7 @@ def _another_clause_answers(place: Place) -> bool:
             about = {token.text for token in there - here}
             does_it = asked.verb is not None and asked.verb.text in about
             is_asked_who = asked.asks_who and does_it and len(here - there) < len(about)
-            is_answer = is_led and (
-                bool(about & asked.names)
-                or (is_another_act and does_it)
-            )
+            is_answer = is_led and (bool(about & asked.names) or (is_another_act and does_it))
             if asked.asks_who and own:
                 is_answer = is_answer or any(token.text in names for token in other)
             if (here < there or is_asked_who) and matched[0].kind == "word" and is_answer:
@@ -638,7 +640,9 @@ _SAYS: Final = re.compile(r"\b(?:sa(?:ys?|id)|t(?:ell|old)\w*|mention\w*|dij\w+|
 def _is_said_of_the_owner(place: Place) -> bool:
     """Return whether the reply speaks of Ann, or of who asks, where the question asks about a relative of theirs."""
     owners = {found["owner"] or found["de"] for found in _OWNED.finditer(place.asked)}
-    owners = owners & asked_by(place.question).names | ({"you", "your", "tu", "te"} if owners & {"my", "mi"} else set())
+    owners = owners & asked_by(place.question).names | (
+        {"you", "your", "tu", "te"} if owners & {"my", "mi"} else set()
+    )
     owners -= {one for one in owners if place.asked.count(one) > 1 or re.search(r"\b(?:i|me|we|us)\b", place.asked)}
     before = place.plain[place.clause[0] : place.start]
     *_, led = re.split(rf"\b(?:{'|'.join(map(re.escape, owners))})\b", before) if owners else [before]
@@ -702,7 +706,9 @@ def _is_other_way_round(place: Place) -> bool:
     if not known:
         return False
     for at, token in enumerate(given):
-        sign = 1 if same_token(asked.verb, token) else -1 if are_paired(CONVERSES, asked.verb.text, token.text) else 0
+        sign = (
+            1 if same_token(asked.verb, token) else -1 if are_paired(CONVERSES, asked.verb.text, token.text) else 0
+        )
         if not sign:
             continue
         is_compared = [one.text for one in given[at + 1 : at + 2]] == ["than"]
