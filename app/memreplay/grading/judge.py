@@ -384,8 +384,8 @@ _THAT_IS: Final = re.compile(r"[,(](?= ?(?:about|around|nearly|almost|roughly|si
 
 
 def _alternatives(expected: str) -> list[str]:
-    """Return each of the answers that "the sea or a lake; she likes to swim" and "since 2019, about four years" accept,
-    without the reason.
+    """Return each of the answers that "the sea or a lake; she likes to swim" accepts, without the reason, and each
+    of those that mean the same: "since 2019, about four years".
     """
     for joint in (_OR, _THAT_IS):
         parts = [part.strip() for part in joint.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
@@ -411,7 +411,7 @@ _ASKS_FOR_A_FIGURE: Final = re.compile(r"\bhow (?!often)\w+\b|\b(?:what|which) (
 
 
 def _figure_alone(question: Question, answer: str) -> str | None:
-    """Return the figure of "117 pages" if the reply to how long it is has that figure, and nothing that it counts."""
+    """Return the figure of "117 pages" if the reply to how long it is has that, and nothing that it counts."""
     content = [token for _, token in content_of(tokens_of(question.expected))]
     figure = next((token for token in content if token.kind == "number"), None)
     if len(content) != 2 or figure is None or not _ASKS_FOR_A_FIGURE.search(folded(question.text)):

@@ -56,7 +56,7 @@ _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profes
 
 
 def _wanted(answer: str) -> list[Token]:
-    """Return what a text must contain. The title before a name, and an amount in a second unit, are not part of it."""
+    """Return what a text must contain: not the title before a name, nor an amount in a second unit."""
     content = [token for _, token in content_of(tokens_of(answer))]
     wanted = [
         token

@@ -577,8 +577,9 @@ _PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")
 
 
 _A_RATE: Final = re.compile(
-    r"\b(?:(?:(?P<once>once|una vez)|(?P<times>twice|thrice|\w+ (?:times|veces)))(?: (?:in|an?|per|each|every|al?|por"
-    r"|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))(?:(?P<other>other|second) |(?P<count>(?!other|second)\w+) )?"
+    r"\b(?:(?:(?:once|una vez)|(?P<times>twice|thrice|\w+ (?:times|veces)))"
+    r"(?: (?:in|an?|per|each|every|al?|por|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))"
+    r"(?:(?P<other>other|second) |(?P<count>(?!other|second)\w+) )?"
     r"(?P<unit>hour|hora|dai|day|dia|week|semana|month|mes|year|ano)(?:e?s|ly|rio|lmente)?\b"
 )
 _UNITS_OF_RATES: Final = {

@@ -324,7 +324,7 @@ def _is_bound_otherwise(place: Place) -> bool:
     return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
 
-_IN_A_REASON: Final = re.compile(r"(?P<main>[^.!?;\n]*),? \b(?:because|porque|ya que)\b [^.!?;\n]*\Z")
+_BECAUSE: Final = re.compile(r"\b(?:because|porque|ya que)\b")
 _WHICH_OF_TWO: Final = re.compile(r"(\w+),? (?:or|o) (?:the |el |la )?(\w+)\W*\Z")
 
 
@@ -333,8 +333,8 @@ def _is_overruled(place: Place) -> bool:
     which the answer stands.
     """
     said = [found.span() for found in CONCLUDES.finditer(place.plain, place.end)]
-    if reason := _IN_A_REASON.search(place.plain, 0, place.start):
-        said.append(reason.span("main"))
+    if reason := _BECAUSE.search(place.plain, place.clause[0], place.start):
+        said.append((place.clause[0], reason.start()))
     return any(_has_rival(place, *span) for span in said)
 
 
@@ -638,7 +638,7 @@ _SAYS: Final = re.compile(r"\b(?:sa(?:ys?|id)|t(?:ell|old)\w*|mention\w*|dij\w+|
 
 
 def _is_said_of_the_owner(place: Place) -> bool:
-    """Return whether the reply speaks of Ann, or of who asks, where the question asks about a relative of theirs."""
+    """Return whether the reply speaks of Ann, or of who asks, where a relative of theirs is asked about."""
     owners = {found["owner"] or found["de"] for found in _OWNED.finditer(place.asked)}
     owners = owners & asked_by(place.question).names | (
         {"you", "your", "tu", "te"} if owners & {"my", "mi"} else set()
@@ -681,14 +681,17 @@ def _says_the_opposite(place: Place) -> bool:
 _ASKS_WHO_WON: Final = re.compile(r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b")
 _BEAT: Final = re.compile(r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z")
 _LOST: Final = re.compile(
-    r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in| an?| close| distant)* (?:second|third|last|beaten"
+    r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)"
+    r"(?: in| an?| close| distant)* (?:second|third|last|beaten"
     r"|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"
 )
 
 
 def _lost(place: Place) -> bool:
     """Return whether the reply to who won says that the answer lost."""
-    is_beaten = _BEAT.search(place.plain, 0, place.start) or _LOST.match(place.plain, place.end)
+    is_beaten = _BEAT.search(place.plain, max(0, place.start - _NEAR), place.start) or _LOST.match(
+        place.plain, place.end
+    )
     return is_beaten is not None and _ASKS_WHO_WON.search(place.asked) is not None
 
 
