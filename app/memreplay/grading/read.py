@@ -580,12 +580,13 @@ _A_RATE: Final = re.compile(
     r"\b(?:(?:(?:once|una vez)|(?P<times>twice|thrice|\w+ (?:times|veces)))"
     r"(?: (?:in|an?|per|each|every|al?|por|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))"
     r"(?:(?P<other>other|second) |(?P<count>(?!other|second)\w+) )?"
-    r"(?P<unit>hour|hora|dai|day|dia|week|semana|month|mes|year|ano)(?:e?s|ly|rio|lmente)?\b"
+    r"(?P<unit>hour|hora|dai|day|dia|week|semana|fortnight|quincena|month|mes|year|ano)(?:e?s|ly|rio|lmente)?\b"
 )
 _UNITS_OF_RATES: Final = {
     "dai": (24, "h"),
     "day": (24, "h"),
     "week": (168, "h"),
+    "fortnight": (336, "h"),
     "h": (1, "h"),
     "year": (12, "month"),
 }

@@ -141,7 +141,8 @@ _ASKS_FOR_ALL: Final = re.compile(
 _IN_TURN: Final = re.compile(r"\b(?:then|first|next|finally|luego|despues|primero|finalmente)\b")
 _ENDS_A_LIST: Final = re.compile(r"[.!?:;()—–\n](?=\s|\Z)")
 _LAST_ITEM: Final = re.compile(r",? (?:and|y) ")
-_NO_ITEM: Final = STOP_WORDS - frozenset("a an the el la los las un una unos unas".split()) | {"both", "all"}
+_WHOSE: Final = frozenset("his her their your my our its su sus mi mis tu tus".split())
+_NO_ITEM: Final = STOP_WORDS - _WHOSE - frozenset("a an the el la los las un una".split()) | {"both", "all", "then"}
 
 
 def _lists_more(items: Sequence[str], reply: str) -> bool:
@@ -150,11 +151,13 @@ def _lists_more(items: Sequence[str], reply: str) -> bool:
         *parts, last = [part.split(", ") for part in _LAST_ITEM.split(sentence)]
         if len(parts) != 1 or len(parts[0]) < len(items):
             continue
-        listed = [*parts[0], ", ".join(last)]
+        listed = [part.strip() for part in (*parts[0], ", ".join(last))]
         held = [[next(matches(item, one), None) is not None for item in items] for one in listed]
         first = next((at for at, one in enumerate(held) if any(one)), len(listed))
-        further = [one.split() for one, has in zip(listed[first:], held[first:], strict=True) if not any(has)]
-        if all(map(any, zip(*held, strict=True))) and any(one and one[0] not in _NO_ITEM for one in further):
+        further = [one for one, has in zip(listed[first:], held[first:], strict=True) if one and not any(has)]
+        if all(map(any, zip(*held, strict=True))) and any(
+            one.split()[0] not in (_NO_ITEM if one is listed[-1] else _NO_ITEM | _WHOSE) for one in further
+        ):
             return True
     return False
 
@@ -247,6 +250,8 @@ def _was_only_considered(place: Place) -> bool:
     plain, start = place.plain, place.start
     clause = plain[max(plain.rfind(mark, 0, start) for mark in (".", ";", "\n", " but ", " pero ")) + 1 : start]
     considered = _CONSIDERED.search(clause)
+    if considered and considered[0].startswith(("considering", "thinking")) and _sentence_and_others(place)[1]:
+        return True
     is_wanted = _ASKS_WHAT_IS_WANTED.search(place.asked) is not None
     if considered is None or (is_wanted and not _ONLY_WEIGHED.match(considered[0])):
         return False
@@ -255,11 +260,15 @@ def _was_only_considered(place: Place) -> bool:
 
 def _is_supposed(place: Place) -> bool:
     """Return whether the answer stands in a conditional sentence, and another sentence answers."""
+    sentence, others = _sentence_and_others(place)
+    return bool(others and re.search(_WOULD, sentence) and re.search(_CONDITION, sentence))
+
+
+def _sentence_and_others(place: Place) -> tuple[str, str]:
+    """Return the sentence of the answer without it, and what the reply says in other sentences."""
     *earlier, before = _SENTENCE_END.split(place.plain[: place.start])
     after, *later = _SENTENCE_END.split(place.plain[place.end :])
-    sentence = f"{before}|{after}"
-    has_more = re.search(r"\w", "".join(earlier + later)) is not None
-    return has_more and bool(re.search(_WOULD, sentence) and re.search(_CONDITION, sentence))
+    return f"{before}|{after}", re.sub(r"\W+", "", "".join(earlier + later))
 
 
 _ASKS_ABOUT_THE_PAST: Final = (
@@ -274,7 +283,7 @@ _CORRECTION: Final = (
     r"|on (?:re-?reading|closer inspection)|(?:looking|look|reading|checking) (?:again|closer|more closely|back)"
     r"|hold on|me (?:he )?equivo[cq]\w+|rectifico|corrijo|miento|on (?:second thoughts?|reflection)"
     r"|let me correct (?:that|myself))\b"
-    r"|(?:\.\.|…|[,;.?\n—–-])\s{0,9}(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
+    r"|(?:\.\.|…|:) ?no\b[,:;]|(?:\.\.|…|[,;.?\n—–-])\s{0,9}(?:no,? )?actually(?:,|\s(?:it|no|that|make)\b))"
 )
 CORRECTS_ITSELF: Final = re.compile(_CORRECTION)
 _NOW: Final = re.compile(
@@ -290,7 +299,7 @@ _BEFORE_AFTERWARDS: Final = re.compile(
     r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
 )
 _WAS: Final = re.compile(
-    r"\b(?:was|were|had been|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
+    r"\b(?:was|were|had|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
 )
 _WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
@@ -324,7 +333,7 @@ def _is_bound_otherwise(place: Place) -> bool:
     return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
 
-_BECAUSE: Final = re.compile(r"\b(?:because|porque|ya que)\b")
+_BECAUSE: Final = re.compile(r"\b(?:because|porque|ya que|since(?= (?:\w+ )?\Z))\b")
 _WHICH_OF_TWO: Final = re.compile(r"(\w+),? (?:or|o) (?:the |el |la )?(\w+)\W*\Z")
 
 
@@ -333,7 +342,8 @@ def _is_overruled(place: Place) -> bool:
     which the answer stands.
     """
     said = [found.span() for found in CONCLUDES.finditer(place.plain, place.end)]
-    if reason := _BECAUSE.search(place.plain, place.clause[0], place.start):
+    reason = _BECAUSE.search(place.plain, place.clause[0], place.start)
+    if reason and (reason[0] != "since" or re.match(r" (?:is|was|were|had)\b", place.plain[place.end :])):
         said.append((place.clause[0], reason.start()))
     return any(_has_rival(place, *span) for span in said)
 
@@ -451,7 +461,8 @@ _ASKED_VERB: Final = (
     ),
     re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
     re.compile(r"\bwho (?:will |would |can |has |have |had |(?:is|was) (?=\w+ing\b))?(?P<verb>\w+)(?P<object>.*)"),
-    re.compile(r"\bquien (?P<object>me|nos|le|te) (?P<verb>\w+)"),
+    re.compile(r"\bquien les? (?P<verb>\w+)(?P<object>.*)"),
+    re.compile(r"\bquien (?P<object>me|nos|te) (?P<verb>\w+)"),
     re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien|que \w+) (?P<verb>\w+)"),
     re.compile(
         rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
@@ -498,7 +509,7 @@ def asked_by(question: str) -> Asked:
     )
 
 
-_CONTRAST: Final = frozenset("but however whereas while ; . ! ? \n pero mientras aunque".split(" "))
+_CONTRAST: Final = frozenset("but yet however whereas while ; . ! ? \n pero mientras aunque".split(" "))
 _ANY_JOINT: Final = _CONTRAST | frozenset(", and then y luego ( )".split(" "))
 _NO_SUBJECT: Final = frozenset(
     "still only so also then now currently actually just exactly total instead today later new yes no not too"
@@ -608,7 +619,9 @@ def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
     )
 
 
-_CLAUSE: Final = re.compile(r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|however|whereas|while|pero|mientras|aunque)\b)")
+_CLAUSE: Final = re.compile(
+    r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|yet|however|whereas|while|pero|mientras|aunque)\b)"
+)
 _OF_A_RELATIVE: Final = re.compile(
     r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
     rf"(?P<whose>your|tus?|his|her|their|su|[^\W\d_]+) (?:\w+ )?(?P<who>{_RELATIVE})\b"
@@ -670,16 +683,22 @@ def _is_said_of_another(place: Place) -> bool:
 def _says_the_opposite(place: Place) -> bool:
     """Return whether its clause has the opposite of a word of the question, and neither the word nor a "not"."""
     clause = [token for token in place.given if place.clause[0] <= token.start < place.clause[1]]
-    return NEGATIONS.isdisjoint(token.text for token in clause) and any(
-        are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
-        for one in asked_by(place.question).words
-        for token in clause
-        if one.kind == token.kind == "word"
+    is_won = _LOST_TO.search(place.plain, max(0, place.start - _NEAR), place.start)
+    return (
+        not is_won
+        and NEGATIONS.isdisjoint(token.text for token in clause)
+        and any(
+            are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
+            for one in asked_by(place.question).words
+            for token in clause
+            if one.kind == token.kind == "word"
+        )
     )
 
 
 _ASKS_WHO_WON: Final = re.compile(r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b")
 _BEAT: Final = re.compile(r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z")
+_LOST_TO: Final = re.compile(r"\b(?:lo(?:st|ses?)|perdio) (?:to|against|contra|ante|con) (?:\w+ )?\Z")
 _LOST: Final = re.compile(
     r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)"
     r"(?: in| an?| close| distant)* (?:second|third|last|beaten"
@@ -696,6 +715,9 @@ def _lost(place: Place) -> bool:
 
 
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
+
+
+_NO_ACTOR: Final = _AUXILIARY | {"me", "te", "le", "les", "nos"}
 
 
 def _is_other_way_round(place: Place) -> bool:
@@ -717,7 +739,7 @@ def _is_other_way_round(place: Place) -> bool:
         is_compared = [one.text for one in given[at + 1 : at + 2]] == ["than"]
         if token.text == asked.verb.text and token.text.endswith(("er", "or")) and not is_compared:
             continue  # the noun: "your manager"
-        before = next((place for place in range(at - 1, -1, -1) if given[place].text not in _AUXILIARY), -1)
+        before = next((place for place in range(at - 1, -1, -1) if given[place].text not in _NO_ACTOR), -1)
         is_passive = not token.text.endswith("ing") and any(one.text in _BE for one in given[before + 1 : at])
         if is_passive and not is_compared:
             sign = -sign
@@ -797,7 +819,9 @@ VETOES: Final[Sequence[Veto]] = (
     Veto(
         "X, but now Y",
         "superseded",
-        after=r"[^.;\n]{0,60}\b(?:but|pero)\b[^.;\n]{0,20}\b(?:now|currently|ha(?:s|ve) since|ahora|actualmente)\b",
+        after=r"[^.;\n]{0,60}\b(?:but|pero)\b[^.;\n]{0,20}"
+        r"\b(?:now|currently|ha(?:s|ve) (?:since|moved)|(?:then|later) moved|ahora|actualmente"
+        r"|se (?:ha )?mud\w+)\b",
         unless=_ASKS_ABOUT_THE_PAST,
     ),
     Veto(

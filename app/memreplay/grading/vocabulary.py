@@ -121,8 +121,9 @@ CONVERSES: Final = (
 """Verbs and comparatives that say the same with the roles the other way round."""
 OPPOSITES: Final = (
     "open/close open/shut win/lose start/end start/finish behind/front above/below inside/outside left/right"
-    " north/south east/west top/bottom most/least pass/fail like/dislike love/hate remember/forget abrir/cerrar"
-    " abierto/cerrado ganar/perder empezar/acabar detras/delante encima/debajo dentro/fuera izquierda/derecha"
+    " north/south east/west top/bottom most/least pass/fail like/dislike like/hate love/hate remember/forget"
+    " abrir/cerrar abierto/cerrado ganar/perder empezar/acabar detras/delante encima/debajo dentro/fuera"
+    " izquierda/derecha"
 )
 """Words of which one denies the other."""
 
@@ -157,7 +158,7 @@ SAME_WORDS: Final[dict[str, str]] = {
         " kid/children kids/ill sick/purchase buy/repair fix/begin start/car automobile/lawyer solicitor"
         " attorney/large big/house home/colleague coworker/application app/repository repo/specification"
         " spec/calle c/week weekly/day daily/month monthly/year yearly annual/mes"
-        " mensual mensuales/work job/configuration config/administrator admin/reservation booking"
+        " mensual mensuales/work job/configuration config/administrator admin/reservation booking/win winner"
     ).split("/")
     for word in words.split()[1:]
 } | IRREGULAR_FORMS  # fmt: skip
