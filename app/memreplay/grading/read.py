@@ -576,37 +576,29 @@ def with_asked_unit(answer: str, question: str) -> str:
 _PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")
 
 
+_HOURS: Final = {
+    **dict.fromkeys(("hour", "hora"), 1), **dict.fromkeys(("dai", "day", "dia"), 24), "week": 168, "semana": 168,
+    "fortnight": 336, "quincena": 336, "month": 730, "mes": 730, "year": 8760, "ano": 8760,
+}  # fmt: skip
 _A_RATE: Final = re.compile(
     r"\b(?:(?:(?:once|una vez)|(?P<times>twice|thrice|\w+ (?:times|veces)))"
     r"(?: (?:in|an?|per|each|every|al?|por|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))"
-    r"(?:(?P<other>other|second) |(?P<count>(?!other|second)\w+) )?"
-    r"(?P<unit>hour|hora|dai|day|dia|week|semana|fortnight|quincena|month|mes|year|ano)(?:e?s|ly|rio|lmente)?\b"
+    rf"(?:(?P<other>other|second) |(?P<count>\w+) )?(?P<unit>{'|'.join(_HOURS)})(?:e?s|ly|rio|lmente)?\b"
 )
-_UNITS_OF_RATES: Final = {
-    "dai": (24, "h"),
-    "day": (24, "h"),
-    "week": (168, "h"),
-    "fortnight": (336, "h"),
-    "h": (1, "h"),
-    "year": (12, "month"),
-}
 
 
 def with_rates(text: str) -> str:
-    """Return a folded text with each rate as a number of hours or months: "twice a day" is "every 12 h"."""
+    """Return a folded text with each rate as a number of hours: "twice a day" is "every 12 h"."""
     return _A_RATE.sub(_as_rate, folded(text))
 
 
 def _as_rate(rate: re.Match[str]) -> str:
-    unit = UNITS.get(rate["unit"], rate["unit"])
-    size, name = _UNITS_OF_RATES.get(unit, (1, unit))
     often, count = (
-        next((token.number for token in with_numbers(lexed(words or "")) if token.kind == "number"), None)
-        for words in (rate["times"], rate["count"])
+        next((token.number for token in with_numbers(lexed(rate[name] or "1")) if token.kind == "number"), 0)
+        for name in ("times", "count")
     )
-    if (rate["times"] and often is None) or (rate["count"] and count is None):
-        return rate[0]
-    return f"every {size * (2 if rate['other'] else count or 1) / (often or 1):g} {name}"
+    hours = _HOURS[rate["unit"]] * (2 if rate["other"] else count)
+    return f"every {hours / often:g} h" if often and hours else rate[0]
 
 
 @lru_cache(maxsize=16384)
