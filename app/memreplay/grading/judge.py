@@ -135,7 +135,6 @@ _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun)
 _ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
 """A word that begins what was not told: "what she earns"."""
 _LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
-_TELLS: Final = re.compile(_TELL)
 _NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
 _ANY: Final = FORMS_A_QUESTION | frozenset(
     "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
@@ -194,7 +193,7 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
         return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
-    denied = [token for token in words[negation + 1 :] if token.text not in _ANY and not _TELLS.match(token.text)]
+    denied = [token for token in words[negation + 1 :] if token.text not in _ANY]
     return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
@@ -374,7 +373,6 @@ def _overlaps(question: Question, answer: str) -> bool:
     return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted)
 
 
-_WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
@@ -403,8 +401,7 @@ def _without_what_is_asked(question: Question) -> str | None:
     parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
-    is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
-    return rest if is_less else None
+    return rest if kept != parts and not all(map(is_stop_word, tokens_of(rest))) else None
 
 
 _ASKS_FOR_A_FIGURE: Final = re.compile(r"\bhow (?!often)\w+\b|\b(?:what|which) (?:size|number)\b|\bcuant[oa]s?\b")

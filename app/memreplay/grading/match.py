@@ -103,7 +103,7 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
         token
         for token in _wanted(answer)
         if token.kind == "word"
-        and not token.stems[0].isdigit()
+        and not token.value[0].isdigit()
         and token.text not in MONTH_NAMES
         and token.text not in DAY_NAMES
         and token.text not in ("and", "y")
@@ -113,7 +113,7 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
             {
                 stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))]
                 for spelling in (word.text, *_SPELLINGS.get(SAME_WORDS.get(word.text, word.text), ()))
-                for stem in (*word.stems, spelling)
+                for stem in (*word.value, spelling)
             }
         )
         for word in words

@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from math import isclose
-from typing import Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 import Stemmer
 
@@ -95,12 +95,12 @@ Date = tuple[int | None, int | tuple[int, int] | None, int | None]
 class Token(NamedTuple):
     """A word, number, date, amount, time or separator in canonical form, with its place in the folded text.
 
-    ``kind`` is ``word`` (``value`` is the stem), ``number``, ``date``, ``time``, ``mark`` (punctuation that ends a
-    clause), or ``unit``. ``extra`` is a number's currency or unit, where one is written.
+    ``value`` is the stems of a word in English and in Spanish, a number, a ``Date``, hour and minute of a time, the
+    punctuation of a mark, or a unit. ``extra`` is a number's currency or unit, where one is written.
     """
 
     kind: _Kind
-    value: object
+    value: Any
     text: str
     start: int
     end: int
@@ -109,22 +109,7 @@ class Token(NamedTuple):
     @property
     def number(self) -> float:
         """Return the value of a number."""
-        return cast(float, self.value)
-
-    @property
-    def date(self) -> Date:
-        """Return the value of a date."""
-        return cast(Date, self.value)
-
-    @property
-    def clock(self) -> tuple[int, int]:
-        """Hour and minute of a time."""
-        return cast(tuple[int, int], self.value)
-
-    @property
-    def stems(self) -> tuple[str, str]:
-        """Return the stems of a word, in English and in Spanish."""
-        return cast(tuple[str, str], self.value)
+        return float(self.value)
 
 
 _TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
@@ -619,7 +604,7 @@ def is_stop_word(token: Token) -> bool:
 
 def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
     """Return the stems of a word, each with its language. Two words are the same token if they share one."""
-    return frozenset(enumerate(word.stems))
+    return frozenset(enumerate(word.value))
 
 
 def same_token(wanted: Token, given: Token) -> bool:
@@ -627,7 +612,7 @@ def same_token(wanted: Token, given: Token) -> bool:
     date.
     """
     if wanted.kind == given.kind == "word":
-        (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
+        (english, spanish), (its_english, its_spanish) = wanted.value, given.value
         if english == its_english or _same_name(wanted.text, given.text):
             return True
         return spanish == its_spanish and _inflected_alike(spanish, wanted.text, given.text)
@@ -635,21 +620,21 @@ def same_token(wanted: Token, given: Token) -> bool:
         case "number", "number":
             return same_amount(wanted, given)
         case "date", "date":
-            return _same_date(wanted.date, given.date)
+            return _same_date(wanted.value, given.value)
         case "number", "date":
             # A year alone is answered by any date in it.
-            return not wanted.extra and wanted.value == given.date[0]
+            return not wanted.extra and wanted.value == given.value[0]
         case "word", "date":
-            return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.date[1]
+            return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.value[1]
         case "number", "time":
             return _same_hour(wanted, given)
         case "time", "number":
             hour, minute = (given.number, 0) if given.extra == AT else divmod(given.number, 100)
-            return given.extra in (AT, "") and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+            return given.extra in (AT, "") and (hour % 12, minute) == (wanted.value[0] % 12, wanted.value[1])
         case "time", "time":
-            hour, minute = given.clock
+            hour, minute = given.value
             is_open = _NAMES_NO_HALF.fullmatch(given.text) is not None
-            return wanted.clock == given.clock or (is_open and (hour + 12, minute) == wanted.clock)
+            return wanted.value == given.value or (is_open and (hour + 12, minute) == wanted.value)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
 
@@ -682,9 +667,9 @@ def _inflected_alike(stem: str, one: str, other: str) -> bool:
 
 def _same_hour(wanted: Token, given: Token) -> bool:
     """ "At 10" is 10:00, by day or by night; 90 minutes are "1h30"."""
-    hour, minute = given.clock
+    hour, minute = given.value
     if wanted.extra == AT:
-        return minute == 0 and hour % 12 == wanted.number % 12
+        return bool(minute == 0 and hour % 12 == wanted.number % 12)
     return same_amount(wanted, Token("number", float(60 * hour + minute), given.text, 0, 0, "min"))
 
 
@@ -790,7 +775,7 @@ def with_times(found: list[Token]) -> list[Token]:
 def _time_token(match: re.Match[str], first: Token) -> Token | None:
     if match["named"]:
         return first._replace(kind="time", value=(_NAMED_TIMES[match["named"]], 0))
-    hour, minute = first.clock if match["clock"] else (int(match["hour"]), 0)
+    hour, minute = first.value if match["clock"] else (int(match["hour"]), 0)
     said = match["before"] or match["added"]
     if not (said or match["oclock"] or match["am"] or match["pm"]):
         return None

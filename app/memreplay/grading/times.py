@@ -299,7 +299,7 @@ def _part_of(time: Time, part: str) -> Time:
 
 def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Plain]:
     if token.kind == "date":
-        said: Date = token.date
+        said: Date = token.value
         months = said[1] if isinstance(said[1], tuple) else None
         readings = [said] if months is None else [(said[0], months[0], months[1]), (said[0], months[1], months[0])]
         for year, month, day in readings:

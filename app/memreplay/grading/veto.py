@@ -114,7 +114,7 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
     reply = spelled_out(answer, reply)
     found, items = list(matches(answer, reply)), enumeration(answer)
     if len(items) > 1 and _ASKS_IN_WHAT_ORDER.search(folded(question)):
-        firsts = [place.first for item in items for place in islice(matches(_IN_TURN.sub("", item), reply), 1)]
+        firsts = [place.first for item in items for place in islice(matches(item, reply), 1)]
         if firsts != sorted(firsts):
             return False, "denied"
     if len(items) > 1 and _ASKS_FOR_ALL.search(folded(question)) and _lists_more(items, reply):
@@ -138,7 +138,6 @@ _ASKS_IN_WHAT_ORDER: Final = re.compile(r"\b(?:what|which|the|que) (?:order|orde
 _ASKS_FOR_ALL: Final = re.compile(
     r"\b(?:who|quien(?:es)?|which|cuales)\b|\b(?:what|que) (?!(?:is|was|has|does|es)\b)\w+s\b"
 )
-_IN_TURN: Final = re.compile(r"\b(?:then|first|next|finally|luego|despues|primero|finalmente)\b")
 _ENDS_A_LIST: Final = re.compile(r"[.!?:;()—–\n](?=\s|\Z)")
 _LAST_ITEM: Final = re.compile(r",? (?:and|y) ")
 _WHOSE: Final = frozenset("his her their your my our its su sus mi mis tu tus".split())
@@ -234,15 +233,8 @@ _BUT_BEFORE: Final = re.compile(r"\b(?:although|though|but|whereas|having|aunque
 _CONDITION: Final = r"\b(?:if|unless|si|a menos que|salvo que)\b"
 _WOULD: Final = r"\b(?:would|could|podria\w*|[a-z]{3,}ria[ns]?)\b"
 _ASKS_WHAT_WAS_CONSIDERED: Final = (
-    r"\b(?:th(?:ink|ought)\w*|suggest\w*|propos\w*|offer\w*|quot\w*|consider\w*|look\w* (?:at|into|for)"
-    r"|idea|first|original\w*|before|alternativ\w*|almost|nearly|pens\w*|casi|antes)\b|"
-    rf"{_WOULD}|{_CONDITION}"
+    rf"\b(?:idea|first|original\w*|before|alternativ\w*|almost|nearly|casi|antes)\b|{_WOULD}|{_CONDITION}"
 )
-_ASKS_WHAT_IS_WANTED: Final = re.compile(
-    r"\b(?:want|wish|hop(?:e|ing)|dream|plan|intend|goal|aim|ambition|prefer|expect|like|interest|pursu|future|next"
-    r"|career|qu[ie]er|suen|prefier)"
-)
-_ONLY_WEIGHED: Final = re.compile(r"th(?:ink|ought)|consider|look|tempted|toy|pens|dud")
 _SENTENCE_END: Final = re.compile(r"[.!?\n]")
 
 
@@ -252,8 +244,7 @@ def _was_only_considered(place: Place) -> bool:
     considered = _CONSIDERED.search(clause)
     if considered and considered[0].startswith(("considering", "thinking")) and _sentence_and_others(place)[1]:
         return True
-    is_wanted = _ASKS_WHAT_IS_WANTED.search(place.asked) is not None
-    if considered is None or (is_wanted and not _ONLY_WEIGHED.match(considered[0])):
+    if considered is None or considered[0][:4] in place.asked:
         return False
     return bool(_THEN_ELSE.match(plain, place.end) or _BUT_BEFORE.search(clause, 0, considered.start()))
 
@@ -728,8 +719,6 @@ def _is_other_way_round(place: Place) -> bool:
     known, known_acts, answer = asked.known, asked.known_acts, tokens_of(place.answer)
     if at := next((at for at, token in enumerate(answer) if same_token(asked.verb, token)), 0):
         known, known_acts = frozenset({answer[at - 1].text}), True
-    if not known:
-        return False
     for at, token in enumerate(given):
         sign = (
             1 if same_token(asked.verb, token) else -1 if are_paired(CONVERSES, asked.verb.text, token.text) else 0

@@ -54,43 +54,28 @@ CURRENCIES: Final[dict[str, str]] = {
     "rouble": "rub", "roubles": "rub", "rubles": "rub", "brl": "brl", "reais": "brl", "krw": "krw", "lira": "lira",
 }  # fmt: skip
 UNITS: Final[dict[str, str]] = {
-    spelling: unit
-    for unit, spellings in {
-        "km": "km kilometre kilometres kilometer kilometers kilometro kilometros",
-        "m": "m metre metres meter meters metro metros",
-        "cm": "cm centimetre centimetres centimeter centimeters centimetro centimetros",
-        "mm": "mm millimetre millimetres millimeter millimeters milimetro milimetros",
-        "mi": "mi mile miles milla millas",
-        "ft": "ft foot feet pie pies",
-        "in": "inch inches pulgada pulgadas",
-        "kg": "kg kgs kilo kilos kilogram kilograms kilogramo kilogramos",
-        "g": "g gr gram grams gramme grammes gramo gramos",
-        "pound": "lb lbs",
-        "yd": "yd yards yarda yardas",
-        "gal": "gal gallon gallons galon galones",
-        "oz": "oz ounce ounces onza onzas",
-        "mg": "mg milligram milligrams miligramo miligramos",
-        "l": "l litre litres liter liters litro litros",
-        "ml": "ml millilitre millilitres milliliter milliliters mililitro mililitros",
-        "h": "h hr hrs hour hours hora horas",
-        "min": "min mins minute minutes minuto minutos",
-        "s": "s sec secs seconds segundos",
-        "day": "day days dia dias",
-        "week": "week weeks semana semanas wk wks",
-        "fortnight": "fortnight fortnights quincena quincenas",
-        "month": "month months mes meses",
-        "year": "year years yr yrs ano anos",
-        "p": "p pence penny",
-        "cent": "cent cents centimo centimos",
-        "mb": "mb mib megabyte megabytes",
-        "gb": "gb gib gigabyte gigabytes",
-        "%": "% percent per-cent pct",
-        "c": "°c celsius",
-        "f": "°f fahrenheit",
-        "x": "times veces",
-    }.items()
-    for spelling in spellings.split()
+    spelling: unit.split(": ")[0]
+    for unit in (
+        "km: km kilometre kilometres kilometer kilometers kilometro kilometros"
+        "/m: m metre metres meter meters metro metros"
+        "/cm: cm centimetre centimetres centimeter centimeters centimetro centimetros"
+        "/mm: mm millimetre millimetres millimeter millimeters milimetro milimetros"
+        "/mi: mi mile miles milla millas/ft: ft foot feet pie pies/in: inch inches pulgada pulgadas"
+        "/kg: kg kgs kilo kilos kilogram kilograms kilogramo kilogramos"
+        "/g: g gr gram grams gramme grammes gramo gramos/pound: lb lbs/yd: yd yards yarda yardas"
+        "/gal: gal gallon gallons galon galones/oz: oz ounce ounces onza onzas"
+        "/mg: mg milligram milligrams miligramo miligramos/l: l litre litres liter liters litro litros"
+        "/ml: ml millilitre millilitres milliliter milliliters mililitro mililitros"
+        "/h: h hr hrs hour hours hora horas/min: min mins minute minutes minuto minutos"
+        "/s: s sec secs seconds segundos/day: day days dia dias/week: week weeks semana semanas wk wks"
+        "/fortnight: fortnight fortnights quincena quincenas/month: month months mes meses"
+        "/year: year years yr yrs ano anos/p: p pence penny/cent: cent cents centimo centimos"
+        "/mb: mb mib megabyte megabytes/gb: gb gib gigabyte gigabytes/%: % percent per-cent pct/c: °c celsius"
+        "/f: °f fahrenheit/x: times veces"
+    ).split("/")
+    for spelling in unit.split(": ")[1].split()
 }
+"""Spelling → unit."""
 _MEASURES: Final[Sequence[dict[str, float]]] = (
     {"s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
     {"month": 1, "year": 12},
