@@ -35,27 +35,16 @@ class Place:
     """A place of a reply where an answer stands; ``among`` is how many things the whole answer lists."""
 
     match: Match
+    matched: Sequence[Token]
     given: tuple[Token, ...]
+    start: int
+    end: int
     reply: str
+    plain: str
     answer: str
     question: str
+    asked: str
     among: int
-
-    @cached_property
-    def plain(self) -> str:
-        return folded(self.reply)
-
-    @cached_property
-    def asked(self) -> str:
-        return folded(self.question)
-
-    @cached_property
-    def start(self) -> int:
-        return self.given[self.match.first].start
-
-    @cached_property
-    def end(self) -> int:
-        return self.given[self.match.last].end
 
     @cached_property
     def clause(self) -> tuple[int, int]:
@@ -65,8 +54,9 @@ class Place:
         return begin, behind.start() if behind else len(self.plain)
 
     @cached_property
-    def matched(self) -> Sequence[Token]:
-        return self.given[self.match.first : self.match.last + 1]
+    def words(self) -> Sequence[Token]:
+        """The tokens of that clause."""
+        return [token for token in self.given if self.clause[0] <= token.start < self.clause[1]]
 
 
 _NEAR: Final = 80
@@ -127,7 +117,9 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
     given = tokens_of(reply)
     if len(found) > 2 * _MOST_MENTIONS:
         found = found[:_MOST_MENTIONS] + found[-_MOST_MENTIONS:]
-    reasons = [_rejected(Place(match, given, reply, answer, question, among)) for match in found]
+    places = ((match, given[match.first : match.last + 1]) for match in found)
+    said = (reply, folded(reply), answer, question, folded(question), among)
+    reasons = [_rejected(Place(at, here, given, here[0].start, here[-1].end, *said)) for at, here in places]
     if None in reasons:
         # A value that is given once and taken back elsewhere ("14, no wait, 15") is not the answer.
         return ("hedged" not in reasons, None if "hedged" not in reasons else "hedged")
@@ -657,7 +649,7 @@ def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
     is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
-    clause = [token for token in place.given if place.clause[0] <= token.start < place.clause[1]]
+    clause = place.words
     if not is_acting or not asked.names.isdisjoint(token.text for token in clause):
         return False
     names = frozenset(map(folded, NAME.findall(place.reply))) - STOP_WORDS - _NO_SUBJECT
@@ -673,23 +665,17 @@ def _is_said_of_another(place: Place) -> bool:
 
 def _says_the_opposite(place: Place) -> bool:
     """Return whether its clause has the opposite of a word of the question, and neither the word nor a "not"."""
-    clause = [token for token in place.given if place.clause[0] <= token.start < place.clause[1]]
-    is_won = _LOST_TO.search(place.plain, max(0, place.start - _NEAR), place.start)
-    return (
-        not is_won
-        and NEGATIONS.isdisjoint(token.text for token in clause)
-        and any(
-            are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
-            for one in asked_by(place.question).words
-            for token in clause
-            if one.kind == token.kind == "word"
-        )
+    clause = place.words
+    asked = asked_by(place.question).words if NEGATIONS.isdisjoint(token.text for token in clause) else ()
+    return any(
+        are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
+        for one in asked
+        for token in clause
     )
 
 
 _ASKS_WHO_WON: Final = re.compile(r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b")
 _BEAT: Final = re.compile(r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z")
-_LOST_TO: Final = re.compile(r"\b(?:lo(?:st|ses?)|perdio) (?:to|against|contra|ante|con) (?:\w+ )?\Z")
 _LOST: Final = re.compile(
     r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)"
     r"(?: in| an?| close| distant)* (?:second|third|last|beaten"
@@ -741,84 +727,58 @@ def _is_other_way_round(place: Place) -> bool:
     return False
 
 
+# fmt: off
 VETOES: Final[Sequence[Veto]] = (
-    Veto(
-        "X is fine, of what is not",
-        "denied",
+    Veto("X is fine, of what is not", "denied",
         after=r"\s*(?:is|are|es|son|esta|estan)? (?:fine|ok|okay|safe|allowed|no problem|bien|permitid\w+)\b",
-        when=lambda place: re.search(_ASKS_WHAT_FAILED, place.asked) is not None,
-    ),
-    Veto(
-        "turned down X",
-        "denied",
+        when=lambda place: re.search(_ASKS_WHAT_FAILED, place.asked) is not None),
+    Veto("turned down X", "denied",
         before=r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*"
         r"|gave up(?: on)?|ruled out|turned down|sold|swapped|traded|ditched|gave away|got rid of|closed|scrapped"
         r"|stopped (?:using|going to)|threw away|vendi\w+|rechaz\w+|descart\w+"
         r"|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
         r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z",
-        unless=_ASKS_WHAT_FAILED,
-    ),
-    Veto(
-        "rather than X",
-        "denied",
+        unless=_ASKS_WHAT_FAILED),
+    Veto("rather than X", "denied",
         before=r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b"
         r"(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z"
-        r"|\b(?:except|excepto|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z",
-    ),
+        r"|\b(?:except|excepto|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"),
     Veto("not X", "denied", when=_is_negated),
-    Veto(
-        "X? No, X is wrong, X did not",
-        "denied",
+    Veto("X? No, X is wrong, X did not", "denied",
         after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"
         r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
         r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
         r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
         r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
         r"|couldnt|wouldnt|wont|cant|cannot|no|never|nunca)\b",
-        unless=_ASKS_WHAT_FAILED,
-    ),
-    Veto(
-        "from X to Y",
-        "superseded",
+        unless=_ASKS_WHAT_FAILED),
+    Veto("from X to Y", "superseded",
         before=rf"{_CHANGES}\b(?:from|de|del)\b{_WITHIN}{{0,60}}\Z",
-        after=rf"{_WITHIN}{{0,20}}?\b(?:to|a|al)\b",
-    ),
+        after=rf"{_WITHIN}{{0,20}}?\b(?:to|a|al)\b"),
     Veto("X, no wait, Y", "superseded", after=rf"[\s\S]{{0,{_NEAR}}}?{_CORRECTION}"),
-    Veto(
-        "X, replaced by Y, or gone",
-        "superseded",
+    Veto("X, replaced by Y, or gone", "superseded",
         after=r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by"
         r"|(?:changed|updated|corrected|amended) to|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
         r"|[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected"
         r"|updated|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
         r"|\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|closed|shut|folded|broke|died|se jubilo)\b"
         r"[\s\S]*?\b(?:so|now|these days|since then|ahora)\b",
-        unless=_ASKS_ABOUT_THE_PAST,
-    ),
-    Veto(
-        "Y (was X)",
-        "superseded",
+        unless=_ASKS_ABOUT_THE_PAST),
+    Veto("Y (was X)", "superseded",
         before=r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
         r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z"
         r"|[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
         r"|down from|from|antes|era)\b[^()\[\]]*\Z",
-        unless=_ASKS_ABOUT_THE_PAST,
-    ),
+        unless=_ASKS_ABOUT_THE_PAST),
     Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
-    Veto(
-        "X, but now Y",
-        "superseded",
+    Veto("X, but now Y", "superseded",
         after=r"[^.;\n]{0,60}\b(?:but|pero)\b[^.;\n]{0,20}"
         r"\b(?:now|currently|ha(?:s|ve) (?:since|moved)|(?:then|later) moved|ahora|actualmente"
         r"|se (?:ha )?mud\w+)\b",
-        unless=_ASKS_ABOUT_THE_PAST,
-    ),
-    Veto(
-        "X. The answer is Y",
-        "superseded",
+        unless=_ASKS_ABOUT_THE_PAST),
+    Veto("X. The answer is Y", "superseded",
         after=r"[\s\S]*?\b(?:(?:(?:the|my)(?: \w+)?|final|correct|right) answer(?: is| would be|:)|answer:"
-        r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)",
-    ),
+        r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)"),
     Veto("X, so Y", "superseded", when=_is_overruled),
     Veto("X of another thing", "denied", when=_is_bound_otherwise),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
@@ -828,41 +788,30 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("of whose relative it is", "denied", unless=_ASKS_WHO, when=_is_said_of_the_owner),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
     Veto("lost", "denied", when=_lost),
-    Veto("the opposite", "denied", when=_says_the_opposite),
+    Veto("the opposite", "denied", unless=_ASKS_WHO, when=_says_the_opposite),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
-    Veto(
-        "nearly chose X, or asked whether X",
-        "denied",
+    Veto("nearly chose X, or asked whether X", "denied",
         before=rf"\b(?:almost|nearly|casi) {_PAST}\b[^.;\n]{{0,40}}\Z"
         r"|\b(?:ask|wonder|pregunt)\w*\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
-        unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*",
-    ),
-    Veto(
-        "X or Y, X to Y",
-        "hedged",
+        unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*"),
+    Veto("X or Y, X to Y", "hedged",
         after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
         r"|\s?/\s?\w+(?![\w/])"
         r"|(?:, (?!give or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b"
         r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
-        r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d",
-    ),
-    Veto(
-        "between X and Y",
-        "hedged",
+        r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
+    Veto("between X and Y", "hedged",
         before=r"\b(?:between|entre|either)\b(?:\W+\w+){0,2}\W+\Z",
-        when=lambda place: sum(token.kind != "word" for token in tokens_of(place.answer)) < 2,
-    ),
-    Veto(
-        "Y or X",
-        "hedged",
+        when=lambda place: sum(token.kind != "word" for token in tokens_of(place.answer)) < 2),
+    Veto("Y or X", "hedged",
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
-        after=rf"(?!{_SAYS_IT_OTHERWISE})",
-    ),
+        after=rf"(?!{_SAYS_IT_OTHERWISE})"),
     Veto("one of a list", "candidates", when=_is_listed),
 )
+# fmt: on
 
 
 Polarity = Literal["yes", "no"]
