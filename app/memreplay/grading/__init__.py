@@ -11,7 +11,6 @@ A recall reply is decided in this order, and the first that holds gives ``decide
 5. *Veto* (:mod:`.veto`), of every place that matches: it is ``denied`` or only considered, ``superseded``, of
    somebody or something else (``denied`` too), ``hedged``, or one of several ``candidates``. One place without a
    veto is enough, unless another is hedged.
-
 6. *Overlap* (:mod:`.judge`), of a reply in words that no rule decides: it is right (``overlap``) if it asserts all
    figures, dates and names of the answer, and most of its other words or items.
 

@@ -145,11 +145,11 @@ _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
-    """Return whether a reply says only that the conversation does not contain the answer.
+    """Return whether a reply says only that the conversation does not contain the answer: its first sentence does,
+    but for questions, after clauses that answer nothing.
 
-    A clause of its first sentence, but for questions, must say so, after clauses that answer nothing. Where it says
-    what the conversation lacks, other sentences may tell what that has instead; else a long reply, or one that goes
-    on after a "but", does not count. One that guesses never does.
+    Where it says what the conversation lacks, other sentences may tell what that has instead; else a long reply,
+    or one that goes on after a "but", does not count. One that guesses never does.
     """
     said = _statements(reply)
     if not said or len(_plain(said[0]).split()) > _LONGEST:
@@ -337,10 +337,9 @@ _FEW: Final = 3
 
 
 def _overlaps(question: Question, answer: str) -> bool:
-    """Return whether a reply in other words asserts enough of the expected answer.
+    """Return whether a reply in other words asserts enough of the answer: all figures, dates and names, most words.
 
-    Its figures, dates and names have to be there. A reply that has nothing but words of the answer leaves out the
-    rest.
+    A reply that has nothing but words of the answer leaves out the rest.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
     said = [token for _, token in content_of(tokens_of(answer)) if not is_among(token, asked)]
@@ -382,9 +381,7 @@ _THAT_IS: Final = re.compile(r"[,(](?= ?(?:about|around|nearly|almost|roughly|si
 
 
 def _alternatives(expected: str) -> list[str]:
-    """Return each of the answers that "the sea or a lake; she likes to swim" accepts, without the reason, and each
-    of those that mean the same: "since 2019, about four years".
-    """
+    """Return each answer of "the sea or a lake; she likes to swim", or of "since 2019, about four years"."""
     for joint in (_OR, _THAT_IS):
         parts = [part.strip() for part in joint.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
         figures = {any(token.kind != "word" for _, token in content_of(tokens_of(part))) for part in parts}
@@ -394,9 +391,7 @@ def _alternatives(expected: str) -> list[str]:
 
 
 def _without_what_is_asked(question: Question) -> str | None:
-    """Return the expected answer without the words that the question has: "Maple" of "Maple Street", asked for a
-    street.
-    """
+    """Return the expected answer without words of the question: "Maple" of "Maple Street", asked for a street."""
     asked = [token for _, token in content_of(tokens_of(question.text))]
     parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]

@@ -70,11 +70,7 @@ def _wanted(answer: str) -> list[Token]:
 
 
 def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
-    """Return how many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause
-    ends.
-
-    ``ends`` are the marks that end one.
-    """
+    """Return how many tokens of the window hold all that is wanted; 0 if none do before a mark of ``ends``."""
     left = list(wanted)
     for length, (_, token) in enumerate(window, start=1):
         hit = next((w for w in left if same_token(w, token)), None)
@@ -95,10 +91,7 @@ _LETTERS_KEPT: Final = 3
 
 @lru_cache(maxsize=1024)
 def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
-    """Return, for each word of an answer, prefixes of its equals; nothing for a word with other spellings.
-
-    A stem ends otherwise than its word ("tie" and "tying", "gray" and "grey"), but begins alike.
-    """
+    """Return, for each word of an answer, how its equals begin ("tie", "tying"), if they all begin alike."""
     words = (
         token
         for token in _wanted(answer)
@@ -126,9 +119,7 @@ _SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def has_the_letters_of(answer: str, text: str) -> bool:
-    """Return whether a text may contain an answer, by the first letters of its words. Neither is read for it:
-    this takes a hundredth of the time of :func:`contains`.
-    """
+    """Return whether a text may contain an answer, by first letters, in a hundredth of :func:`contains`' time."""
     plain = folded(text)
     if all(any(beginning in plain for beginning in word) for word in _beginnings(answer)):
         return True
@@ -143,9 +134,7 @@ _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 @lru_cache(maxsize=1024)
 def _short_form(answer: str) -> re.Pattern[str] | None:
-    """ "NYC" for "New York City", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
-    or "World Health Organization" for "WHO".
-    """
+    """ "NYC" for "New York City" or the reverse, "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane"."""
     bare = re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", answer.strip(" ."), flags=re.IGNORECASE)
     if re.fullmatch(r"[A-Z]{2,6}", bare):
         # "Coordinated Universal Time" is UTC.
@@ -178,9 +167,7 @@ _TURNED: Final = 3
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """Return the text with the answer in place of its initials, of what it is the initials of, and of its words in
-    one or apart: "bookbinding" for "book binding".
-    """
+    """Return the text with the answer in place of its initials, their words, or itself in one word or two."""
     if len(answer) >= _LONG_WORD and re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", answer):
         text = re.sub(r"[ -]?".join(re.sub("[ -]", "", answer)), lambda _: answer, text, flags=re.IGNORECASE)
     short = _short_form(answer)

@@ -2,7 +2,7 @@
 
 A text is cut into what its spelling alone shows (:func:`lexed`); then what takes several tokens becomes one, such
 as numbers in words, amounts with units, times and dates: "two dozen" is 24, "an hour and a half" 90 minutes, "las
-seis y media" 6:30. English and Spanish. Everything works on the form of the text; nothing here knows a dataset.
+seis y media" 6:30. English and Spanish.
 """
 
 from __future__ import annotations
@@ -58,10 +58,7 @@ _MOST_READ = 6_000
 
 
 def shortened(reply: str) -> str:
-    """Return the beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
-
-    A model that repeats itself without end must not hold up the grading of a run.
-    """
+    """Return the beginning and the end of a reply that repeats itself without end; any other reply unchanged."""
     if len(reply) <= _MOST_READ:
         return reply
     half = _MOST_READ // 2
@@ -184,8 +181,7 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 @lru_cache(maxsize=65536)
 def stems_of(word: str) -> tuple[str, str]:
-    """Return the word's stem in English and in Spanish. The language of a short text is unknown, so both are
-    compared.
+    """Return the word's stem in English and in Spanish, since the language of a short text is unknown.
 
     A word that is short for another, or the word for the same on the other side of the Atlantic, has its stems.
     """
@@ -237,10 +233,7 @@ def _slashed(written: str) -> Date:
 
 
 def _number(written: str) -> float:
-    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point.
-
-    Of several separators that group nothing as numbers are written, none is a point.
-    """
+    """``19,600``, ``19.600`` and ``19 600`` are grouped; another separator is a point, unless of several."""
     sign = -1.0 if written.startswith("-") else 1.0
     digits = written.lstrip("+-")
     grouped = re.fullmatch(r"(\d{1,3}(?:([,. ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?", digits)
@@ -363,9 +356,7 @@ _FRACTION: Final = re.compile(
 
 
 def _fraction(match: re.Match[str], first: Token) -> Token | None:
-    """Return a fraction of a unit or a scale ("half an hour", "half a dozen"), or of a whole, which is a
-    percentage.
-    """
+    """Return a part of a unit or a scale ("half an hour", "half a dozen"), or of a whole, as a percentage."""
     share, noun = _PARTS[match["part"]], match["noun"]
     if noun in SCALE:
         return first._replace(kind="number", value=share * SCALE[noun])
@@ -498,10 +489,7 @@ def _added(found: list[Token]) -> list[Token]:
 
 
 def _as_part(token: Token, whole: Token) -> float | None:
-    """Return a smaller amount of the same measure in the unit of the larger one; None if it is none.
-
-    What follows a whole amount of money is its cents: "four pounds seventy-five".
-    """
+    """Return a smaller amount, or cents ("four pounds seventy-five"), in the unit of the larger one, or None."""
     if token.kind != "number" or whole.kind != "number":
         return None
     if SUBUNITS.get((whole.extra, token.extra), 1) < 1:
@@ -511,10 +499,7 @@ def _as_part(token: Token, whole: Token) -> float | None:
 
 
 def same_amount(wanted: Token, given: Token) -> bool:
-    """Return whether two numbers are equal, in any unit; in one of another system as people round it.
-
-    A number without a unit equals one of any unit.
-    """
+    """Return whether two numbers are equal, in any unit or none; in one of another system as people round it."""
     if (
         wanted.extra in _MONEY
         and not given.extra
@@ -608,9 +593,7 @@ def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
 
 
 def same_token(wanted: Token, given: Token) -> bool:
-    """Return whether a token of a text says what a token of an answer asks for. A text may say more: a whole
-    date.
-    """
+    """Return whether a token of a text says what one of an answer asks for, or more, as a whole date does."""
     if wanted.kind == given.kind == "word":
         (english, spanish), (its_english, its_spanish) = wanted.value, given.value
         if english == its_english or _same_name(wanted.text, given.text):
@@ -657,10 +640,8 @@ def is_among(token: Token, known: Iterable[Token]) -> bool:
 
 
 def _inflected_alike(stem: str, one: str, other: str) -> bool:
-    """Return whether two words with one Spanish stem are forms of one word. "Canada" is no participle of "can".
-
-    A long ending belongs to a verb, whose other forms have one too.
-    """
+    """Return whether two words with one Spanish stem are forms of one word: "Canada" is no participle of "can"."""
+    # A long ending belongs to a verb, whose other forms have one too.
     short, long = sorted((one[len(stem) :], other[len(stem) :]), key=len)
     return len(long) <= 2 or short not in ("", "s")
 
@@ -708,9 +689,7 @@ def _dates_read(date: Date) -> list[Date]:
 
 
 def _shape_of(found: Sequence[Token]) -> str:
-    """Return the tokens as one word each: "#7" for a whole number, "@" for a time, "~" for other amounts and
-    dates.
-    """
+    """Return the tokens as one word each: "#7" is a whole number, "@" a time, "~" another amount or a date."""
     return " ".join(
         token.text.replace(" ", "_")
         if token.kind in ("word", "mark", "unit")
@@ -726,9 +705,7 @@ def _shape_of(found: Sequence[Token]) -> str:
 def _with_matches(
     found: list[Token], pattern: re.Pattern[str], read: Callable[[re.Match[str], Token], Token | None]
 ) -> list[Token]:
-    """Return the tokens, with what ``read`` makes of a match of their shape, and of its first token, instead of
-    it.
-    """
+    """Return the tokens, with what ``read`` makes of a match of their shape and its first token in its place."""
     shape = _shape_of(found)
     result: list[Token] = []
     index = 0
@@ -761,10 +738,7 @@ _TIME: Final = re.compile(
 
 
 def with_times(found: list[Token]) -> list[Token]:
-    """Times in words: "half past six", "nine o'clock", "seven in the evening", "las seis y media".
-
-    An hour alone ("at ten") stays a number, with "at" as its unit, since "at" does not make it a time for certain.
-    """
+    """Times in words: "half past six", "las seis y media". An hour alone is a number, whose unit is "at"."""
     read = _with_matches(found, _TIME, _time_token)
     return [
         token._replace(extra=AT) if _is_an_hour(token, before, after) else token

@@ -1,8 +1,7 @@
 """The times that a text says: dates in full or in part, and relative words beside the date they count from.
 
 "The week before 9 June 2023", "yesterday" in a text that names 9 June 2023, and "2 June 2023" are compared as
-stretches of days. English and Spanish, and the usual forms of French and German. Relative words without a date say
-no time.
+stretches of days; relative words without a date say no time. English, Spanish, usual forms of French and German.
 """
 
 from __future__ import annotations
@@ -120,9 +119,7 @@ _JOINED: Final = re.compile(
     r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)"
     r"|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
 )
-"""Text that joins a date to a time of day ("2023-05-07T10:00"), a month to its year ("April.2023"), or a day to its
-month ("13. August 2024").
-"""
+"""Text that joins a date to a time of day ("2023-05-07T10:00"), or its parts ("April.2023", "13. August 2024")."""
 
 
 @lru_cache(maxsize=16384)

@@ -2,8 +2,7 @@
 
 :data:`VETOES` is the table of reasons. Each looks at one place where the answer stands: at what stands right before
 or behind it, at what the question asks, or, where no pattern tells, at the clauses of the reply (``when``). One
-place without a veto is enough. Everything works on the form of the reply, in English and Spanish; nothing here
-knows a dataset.
+place without a veto is enough.
 """
 
 from __future__ import annotations
@@ -93,13 +92,9 @@ _compiled = lru_cache(maxsize=None)(re.compile)
 
 @lru_cache(maxsize=1024)
 def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tuple[bool, Rejection | None]:
-    """Return whether a reply gives an answer, and why it does not where it only mentions it.
+    """Return whether a reply gives an answer, and why it does not where it only mentions it; None elsewhere.
 
     ``among`` is how many things the whole answer lists, where this one is a part of it.
-
-    Returns:
-        ``(True, None)`` where the answer is asserted, ``(False, None)`` where it does not occur, else False and the
-        reason: it is denied, hedged, superseded, or one of several candidates.
     """
     reply = spelled_out(answer, reply)
     found, items = list(matches(answer, reply)), enumeration(answer)
@@ -321,9 +316,7 @@ _WHICH_OF_TWO: Final = re.compile(r"(\w+),? (?:or|o) (?:the |el |la )?(\w+)\W*\Z
 
 
 def _is_overruled(place: Place) -> bool:
-    """Return whether the reply concludes with another value of the same kind, or gives it before a reason in
-    which the answer stands.
-    """
+    """Return whether the reply concludes with another value, or gives one before a reason that has the answer."""
     said = [found.span() for found in CONCLUDES.finditer(place.plain, place.end)]
     reason = _BECAUSE.search(place.plain, place.clause[0], place.start)
     if reason and (reason[0] != "since" or re.match(r" (?:is|was|were|had)\b", place.plain[place.end :])):
@@ -515,9 +508,7 @@ _ELLIPTICAL: Final = 4
 def _clauses_and_topics(
     given: tuple[Token, ...], joints: frozenset[str], asked: Asked
 ) -> tuple[list[list[Token]], list[frozenset[Token]]]:
-    """Return the clauses of a reply, and what each takes up of the question: in its own words, by a pronoun, or
-    by leaving it out. It is the same for every place that matches.
-    """
+    """Return the clauses of a reply, and what each takes up of the question, be it by a pronoun or in silence."""
     clauses = [list(run) for is_joint, run in groupby(given, lambda token: token.text in joints) if not is_joint]
     found: list[frozenset[Token]] = []
     for clause in clauses:
@@ -612,9 +603,7 @@ _OF_A_RELATIVE: Final = re.compile(
 
 
 def _is_said_of_a_relative(place: Place) -> bool:
-    """Return whether the reply speaks of a relative or friend of whom is asked about, and the question names
-    no such person.
-    """
+    """Return whether the reply speaks of a relative or friend, of whom the question does not ask."""
     plain, asked, start = place.plain, place.asked, place.start
     subject = next(iter([*_OF_A_RELATIVE.finditer(plain, place.clause[0], start)][::-1]), None)
     if subject is None or any(is_among(who, tokens_of(asked)) for who in tokens_of(subject["who"])):
