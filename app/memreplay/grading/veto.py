@@ -67,13 +67,14 @@ class Veto:
     """Why a place does not give the answer, although the words of the answer stand there.
 
     ``before`` is searched for in what stands before it, ``after`` is matched from its end, and both must be found.
-    Nothing is vetoed where ``unless`` is found in the question. ``when`` is what takes more than a pattern.
+    ``only`` must be found in the question, ``unless`` must not. ``when`` is what takes more than a pattern.
     """
 
     name: str
     because: Rejection
     before: str = ""
     after: str = ""
+    only: str = ""
     unless: str = ""
     when: Callable[[Place], bool] | None = None
 
@@ -82,6 +83,7 @@ class Veto:
         return (
             (not self.before or _compiled(self.before).search(place.plain, near, place.start) is not None)
             and (not self.after or _compiled(self.after).match(place.plain, place.end) is not None)
+            and (not self.only or _compiled(self.only).search(place.asked) is not None)
             and (not self.unless or _compiled(self.unless).search(place.asked) is None)
             and (self.when is None or self.when(place))
         )
@@ -330,17 +332,10 @@ def _has_rival(place: Place, start: int, end: int) -> bool:
     offered = {word for found in _WHICH_OF_TWO.finditer(place.asked) for word in found.groups()}
     names = frozenset(map(folded, NAME.findall(place.reply))) - (asked.names - offered) - STOP_WORDS - _NO_SUBJECT
     part = [token for token in place.given if start <= token.start < end]
-    if _ASIDE.search(" ".join(token.text for token in part)) or is_among(one, part):
-        return False
-    return any(
-        not same_token(one, token)
-        and (
-            (token.text in DAY_NAMES and one.text in DAY_NAMES)
-            or (token.kind, token.extra) == (one.kind, one.extra) != ("word", "")
-            or (one.text in names and token.text in names and not {one.text, token.text} & DAY_NAMES.keys())
-        )
-        for token in part
-    )
+    texts, kinds = {token.text for token in part}, (DAY_NAMES.keys(), names - DAY_NAMES.keys())
+    is_aside = _ASIDE.search(" ".join(token.text for token in part)) or is_among(one, part)
+    is_another = any(one.text in kind and not texts.isdisjoint(kind) for kind in kinds)
+    return not is_aside and (is_another or _has_other_value(one, part))
 
 
 _DONT_KNOW: Final = re.compile(
@@ -379,34 +374,25 @@ _BOTH: Final = re.compile(r"\b(?:both|either|ambos|ambas)\b")
 _AND_ANOTHER: Final = re.compile(rf",? (?:and|y) [^.;\n]{{0,40}}{_BOTH.pattern}")
 
 
+_PARTS: Final = re.compile(r"(?:\s*[,;\n][\s*-]*(?:\d+[.)])?|\s+(?:and|y|or(?! so)|o)\b|\A\d+[.)])+\s*")
+_AROUND: Final = " \n*_-.:\"'"
+
+
 def _is_listed(place: Place) -> bool:
     """Return whether the reply is a bare list of things, or offers several, and the answer is one of them."""
-    plain, first, given = place.plain, place.matched[0], place.given
+    plain, start = place.plain, place.start
     if CORRECTS_ITSELF.search(plain):
         return False
     is_of_two = place.among == 1 and _AND_ANOTHER.match(plain, place.end) and not _BOTH.search(place.asked)
-    if is_of_two or _ONE_OF.search(plain, 0, first.start):
+    if is_of_two or _ONE_OF.search(plain, 0, start):
         return True
-    offers = _OFFERS.search(plain, 0, first.start)
-    segments: list[list[Token]] = [[]]
-    for before, token, after in zip((None, *given), given, (*given[1:], None), strict=False):
-        begins_line = token.kind == "number" and (before is None or before.text == "\n")
-        is_list_number = begins_line and after is not None and after.text in (".", ")")
-        if is_list_number or (offers and token.start < offers.end()):
-            continue
-        if (token.kind == "mark" and token.text in ",\n;") or token.text in ("and", "y", "or", "o"):
-            segments.append([])
-        elif token.kind != "mark":
-            segments[-1].append(token)
-    filled = [segment for segment in segments if segment]
-    if len(filled) < (2 if offers else 3) or len(filled) <= 2 * (place.among - 1) or max(map(len, filled)) > 3:
+    offers = _OFFERS.search(plain, 0, start)
+    filled = [part for part in _PARTS.split(plain[offers.end() if offers else 0 :].strip(_AROUND)) if part]
+    if len(filled) < (2 if offers else 3) or len(filled) <= 2 * (place.among - 1):
         return False
-    mine = next((segment for segment in filled if segment[0].start <= first.start <= segment[-1].start), None)
-    if mine is None or mine[-1].end != place.matched[-1].end:
-        return False
-    if re.fullmatch(r"(?:\w+-)?", plain[mine[0].start : first.start]) is None:
-        return False
-    return all(segment[0].kind == mine[0].kind for segment in filled)
+    mine = plain[start : place.end].strip()
+    is_alike = all(len(part.split()) <= 3 and part[0].isdigit() == mine[0].isdigit() for part in filled)
+    return is_alike and any(re.fullmatch(rf"(?:\w+-)?{re.escape(mine)}", part.strip(_AROUND)) for part in filled)
 
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
@@ -583,10 +569,10 @@ def _says_it_of_you(clause: Sequence[Token], other: Sequence[Token]) -> bool:
 
 def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
     """Return whether a clause has another figure of the same kind."""
-    return one.kind != "word" and any(
+    return any(
         not same_token(one, token)
         and (
-            (token.kind == one.kind and (one.kind != "number" or one.extra in ("", token.extra)))
+            (token.kind == one.kind != "word" and (one.kind != "number" or one.extra in ("", token.extra)))
             or (token.extra == AT and one.kind == "time")
         )
         for token in clause
@@ -663,23 +649,7 @@ def _says_the_opposite(place: Place) -> bool:
     )
 
 
-_ASKS_WHO_WON: Final = re.compile(r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b")
-_BEAT: Final = re.compile(r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z")
-_LOST: Final = re.compile(
-    r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)"
-    r"(?: in| an?| close| distant)* (?:second|third|last|beaten"
-    r"|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"
-)
-
-
-def _lost(place: Place) -> bool:
-    """Return whether the reply to who won says that the answer lost."""
-    is_beaten = _BEAT.search(place.plain, max(0, place.start - _NEAR), place.start) or _LOST.match(
-        place.plain, place.end
-    )
-    return is_beaten is not None and _ASKS_WHO_WON.search(place.asked) is not None
-
-
+_ASKS_WHO_WON: Final = r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b"
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
 
 
@@ -720,7 +690,7 @@ def _is_other_way_round(place: Place) -> bool:
 VETOES: Final[Sequence[Veto]] = (
     Veto("X is fine, of what is not", "denied",
         after=r"\s*(?:is|are|es|son|esta|estan)? (?:fine|ok|okay|safe|allowed|no problem|bien|permitid\w+)\b",
-        when=lambda place: re.search(_ASKS_WHAT_FAILED, place.asked) is not None),
+        only=_ASKS_WHAT_FAILED),
     Veto("turned down X", "denied",
         before=r"\b(?:refus\w+|reject\w+|declin\w+|cancel\w*|discard\w*|dropped|dismiss\w*|abandon\w*"
         r"|gave up(?: on)?|ruled out|turned down|sold|swapped|traded|ditched|gave away|got rid of|closed|scrapped"
@@ -776,7 +746,11 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
     Veto("of whose relative it is", "denied", unless=_ASKS_WHO, when=_is_said_of_the_owner),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
-    Veto("lost", "denied", when=_lost),
+    Veto("beat X", "denied", only=_ASKS_WHO_WON,
+        before=r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z"),
+    Veto("X lost", "denied", only=_ASKS_WHO_WON,
+        after=r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in| an?| close)*"
+        r" (?:second|third|last|beaten|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"),
     Veto("the opposite", "denied", unless=_ASKS_WHO, when=_says_the_opposite),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
