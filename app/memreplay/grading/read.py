@@ -18,9 +18,10 @@ from typing import Any, Final, Literal, NamedTuple
 import Stemmer
 
 from memreplay.grading.vocabulary import (
-    CONVERTED,
     CURRENCIES,
     DAY_NAMES,
+    FACTORS,
+    IMPERIAL,
     MONTH_NAMES,
     NO_MONTH_ALONE,
     NOT_ALONE,
@@ -30,7 +31,6 @@ from memreplay.grading.vocabulary import (
     SHORT_SCALES,
     SMALL,
     STOP_WORDS,
-    SUBUNITS,
     UNITS,
 )
 
@@ -378,7 +378,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             current, last = current + small, small
         elif token.text in ORDINALS and last >= 20:
             return length, float(total + current + ORDINALS[token.text])
-        elif scale and (current or length == 1) and current < _MOST_COUNTED:
+        elif scale and (current or length == 1) and current < 10**6:
             if scale < 1000:
                 current = max(current, 1) * scale
             else:
@@ -394,10 +394,6 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
     half = next((words for words in _HALVES if spells(found, index + used, words)), None)
     is_time = index > 0 and found[index - 1].text in ("la", "las")
     return (used + len(half), total + current + 0.5) if half and not is_time else (used, float(total + current))
-
-
-_MOST_COUNTED: Final = 10**6
-"""A number that large is followed by no other scale: "a hundred hundred hundred hundred" is no number."""
 
 
 def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
@@ -492,31 +488,26 @@ def _as_part(token: Token, whole: Token) -> float | None:
     """Return a smaller amount, or cents ("four pounds seventy-five"), in the unit of the larger one, or None."""
     if token.kind != "number" or whole.kind != "number":
         return None
-    if SUBUNITS.get((whole.extra, token.extra), 1) < 1:
-        return round(token.number * SUBUNITS[whole.extra, token.extra], 9)
+    factor = FACTORS.get((whole.extra, token.extra), 1)
+    if factor < 1 and (whole.extra in IMPERIAL) == (token.extra in IMPERIAL):
+        return round(token.number * factor, 9)
     follows = whole.extra in _MONEY and whole.number.is_integer() and token.start == whole.end + 1
     return token.number / 100 if follows and not token.extra and token.number in range(10, 100) else None
 
 
 def same_amount(wanted: Token, given: Token) -> bool:
     """Return whether two numbers are equal, in any unit or none; in one of another system as people round it."""
-    if (
-        wanted.extra in _MONEY
-        and not given.extra
-        and wanted.number == given.number / 100
-        and given.text[0].isalpha()
-    ):
-        return True  # "twelve fifty"
-    if not wanted.extra or not given.extra or wanted.extra == given.extra:
-        return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
-    for one, other in ((wanted, given), (given, wanted)):
-        units = one.extra, other.extra
-        if units in SUBUNITS:
-            return isclose(one.number, other.number * SUBUNITS[units])
-        if units in CONVERTED or units == ("f", "c"):
-            converted = 1.8 * other.number + 32 if units == ("f", "c") else other.number * CONVERTED[units]
-            return isclose(one.number, converted, rel_tol=_ROUNDED)
-    return False
+    units = wanted.extra, given.extra
+    if wanted.extra in _MONEY and not given.extra and given.text[0].isalpha() and wanted.number < given.number:
+        return wanted.number == given.number / 100  # "twelve fifty"
+    if not all(units) or wanted.extra == given.extra:
+        return wanted.value == given.value or (all(units) and isclose(wanted.number, given.number))
+    if units in FACTORS:
+        rounded = _ROUNDED if (wanted.extra in IMPERIAL) != (given.extra in IMPERIAL) else 1e-9
+        return isclose(wanted.number, given.number * FACTORS[units], rel_tol=rounded)
+    one, other = sorted((wanted, given), key=lambda token: token.extra)
+    is_temperature = (one.extra, other.extra) == ("c", "f")
+    return is_temperature and isclose(1.8 * one.number + 32, other.number, rel_tol=_ROUNDED)
 
 
 _ROUNDED: Final = 0.04

@@ -82,21 +82,13 @@ _MEASURES: Final[Sequence[dict[str, float]]] = (
     {"mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048, "yd": 0.9144, "m": 1, "km": 1000, "mi": 1609.344},
     {"mg": 0.001, "g": 1, "oz": 28.3495, "pound": 453.592, "kg": 1000},
     {"ml": 0.001, "l": 1, "gal": 3.78541},
+    {"gbp": 1, "pound": 1, "p": 0.01},
+    *({money: 1, "cent": 0.01} for money in ("eur", "usd", "aud", "cad")),
+    *({scale: 1, "°": 1} for scale in "cf"),
 )
-_IMPERIAL: Final = frozenset("in ft yd mi oz pound gal".split())
-_PAIRS: Final = [(of, *pair) for of in _MEASURES for pair in permutations(of, 2)]
-SUBUNITS: Final[dict[tuple[str, str], float]] = {
-    (whole, part): of[part] / of[whole]
-    for of, whole, part in _PAIRS
-    if of[part] < of[whole] and (whole in _IMPERIAL) == (part in _IMPERIAL)
-} | {(money, "cent"): 0.01 for money in ("eur", "usd", "aud", "cad")} | {
-    ("gbp", "p"): 0.01, ("pound", "p"): 0.01, ("gbp", "pound"): 1, ("c", "°"): 1, ("f", "°"): 1
-}  # fmt: skip
-"""A unit or currency and a smaller one of the same measure → how much of the first the second is."""
-CONVERTED: Final[dict[tuple[str, str], float]] = {
-    (one, other): of[other] / of[one] for of, one, other in _PAIRS if (one in _IMPERIAL) != (other in _IMPERIAL)
-}
-"""A metric and an imperial unit of one measure, or the reverse → how much of the first the second is."""
+IMPERIAL: Final = frozenset("in ft yd mi oz pound gal gbp p".split())
+FACTORS: Final = {(one, two): of[two] / of[one] for of in _MEASURES for one, two in permutations(of, 2)}
+"""Two units or currencies of one measure → how much of the first the second is."""
 
 CONVERSES: Final = (
     "lend/borrow loan/borrow sell/buy sell/purchase teach/learn give/receive give/get send/receive send/get"
