@@ -358,11 +358,8 @@ _FRACTION: Final = re.compile(
 def _fraction(match: re.Match[str], first: Token) -> Token | None:
     """Return a part of a unit or a scale ("half an hour", "half a dozen"), or of a whole, as a percentage."""
     share, noun = _PARTS[match["part"]], match["noun"]
-    if noun in SCALE:
-        return first._replace(kind="number", value=share * SCALE[noun])
-    if noun:
-        return first._replace(kind="number", value=share, extra=UNITS[noun])
-    return first._replace(kind="number", value=100 * share, extra="%")
+    value = share * SCALE.get(noun, 1 if noun else 100)
+    return first._replace(kind="number", value=value, extra=UNITS.get(noun, "") if noun else "%")
 
 
 def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
@@ -654,24 +651,16 @@ def _same_name(wanted: str, given: str) -> bool:
 
 
 def _same_date(wanted: Date, given: Date) -> bool:
-    """Return what is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
-    wanted_year, wanted_month, wanted_day = wanted
-    year, month, day = given
-    if isinstance(month, tuple) or isinstance(wanted_month, tuple):
-        return _slashed_agrees(wanted, given)
-    if wanted_year is not None and year is not None and wanted_year != year:
-        return False
-    if wanted_month != month or (wanted_day is not None and wanted_day != day):
-        return False
-    return wanted_year is None or year is not None
-
-
-def _slashed_agrees(wanted: Date, given: Date) -> bool:
-    """``7/5/2023`` is 7 May or July 5; two such dates are written in one order."""
-    return any(_same_date(one, other) for one in _dates_read(wanted) for other in _dates_read(given))
+    """Return whether all that is asked for is said. A reply may say more: "7 May 2023" for "May 2023"."""
+    return any(
+        month == wanted_month and wanted_day in (None, day) and wanted_year in (None, year)
+        for wanted_year, wanted_month, wanted_day in _dates_read(wanted)
+        for year, month, day in _dates_read(given)
+    )
 
 
 def _dates_read(date: Date) -> list[Date]:
+    """Return the dates that one may be: ``7/5/2023`` is 7 May or July 5."""
     month = date[1]
     if not isinstance(month, tuple):
         return [date]
@@ -681,16 +670,14 @@ def _dates_read(date: Date) -> list[Date]:
 
 def _shape_of(found: Sequence[Token]) -> str:
     """Return the tokens as one word each: "#7" is a whole number, "@" a time, "~" another amount or a date."""
-    return " ".join(
-        token.text.replace(" ", "_")
-        if token.kind in ("word", "mark", "unit")
-        else "@"
-        if token.kind == "time"
-        else f"#{int(token.number)}"
-        if token.kind == "number" and not token.extra and token.number.is_integer()
-        else "~"
-        for token in found
-    )
+    return " ".join(map(_sign_of, found))
+
+
+def _sign_of(token: Token) -> str:
+    if token.kind in ("word", "mark", "unit"):
+        return token.text.replace(" ", "_")
+    is_count = token.kind == "number" and not token.extra and token.number.is_integer()
+    return "@" if token.kind == "time" else f"#{int(token.number)}" if is_count else "~"
 
 
 def _with_matches(

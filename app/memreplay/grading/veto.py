@@ -192,8 +192,7 @@ def _is_negated(place: Place) -> bool:
     if any(token.text in NEGATIONS for token in tokens_of(place.answer)):
         return False
     if not (NEGATIONS - {"no"}).isdisjoint(token.text for token in place.matched[1:-1]):
-        # "Friday, not Tuesday" has both words of "Tuesday and Friday".
-        return True
+        return True  # "Friday, not Tuesday" has both words of "Tuesday and Friday".
     before = [token.text for token in place.given[: place.match.first]]
     words = before[max((at for at, word in enumerate(before, start=1) if word in _CLAUSE_ENDS), default=0) :]
     failing = set(re.findall(_ASKS_WHAT_FAILED, place.asked)) - NEGATIONS
@@ -231,7 +230,7 @@ def _was_only_considered(place: Place) -> bool:
     plain, start = place.plain, place.start
     clause = plain[max(plain.rfind(mark, 0, start) for mark in (".", ";", "\n", " but ", " pero ")) + 1 : start]
     considered = _CONSIDERED.search(clause)
-    if considered and considered[0].startswith(("considering", "thinking")) and _sentence_and_others(place)[1]:
+    if considered and considered[0].startswith(("considering", "thinking")) and re.search(r"\. ", plain):
         return True
     if considered is None or considered[0][:4] in place.asked:
         return False
@@ -239,16 +238,10 @@ def _was_only_considered(place: Place) -> bool:
 
 
 def _is_supposed(place: Place) -> bool:
-    """Return whether the answer stands in a conditional sentence, and another sentence answers."""
-    sentence, others = _sentence_and_others(place)
-    return bool(others and re.search(_WOULD, sentence) and re.search(_CONDITION, sentence))
-
-
-def _sentence_and_others(place: Place) -> tuple[str, str]:
-    """Return the sentence of the answer without it, and what the reply says in other sentences."""
-    *earlier, before = _SENTENCE_END.split(place.plain[: place.start])
-    after, *later = _SENTENCE_END.split(place.plain[place.end :])
-    return f"{before}|{after}", re.sub(r"\W+", "", "".join(earlier + later))
+    """Return whether the answer stands in a conditional sentence."""
+    before = _SENTENCE_END.split(place.plain[: place.start])[-1]
+    sentence = f"{before}|{_SENTENCE_END.split(place.plain[place.end :])[0]}"
+    return bool(re.search(_WOULD, sentence) and re.search(_CONDITION, sentence))
 
 
 _ASKS_ABOUT_THE_PAST: Final = (
