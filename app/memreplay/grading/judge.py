@@ -42,8 +42,7 @@ from memreplay.grading.veto import (
 from memreplay.grading.vocabulary import FORMS_A_QUESTION, OPPOSITES
 from memreplay.text import normalised, occurs_in
 
-_LONGEST = 40
-"""Words. A longer reply answers something."""
+_LONGEST = 40  # Words. A longer reply answers something.
 
 _SOURCE = (
     r"(?:conversations?|history|texts?|context|chats?|dialogues?|log|transcript|passage|information|excerpt|messages?"
@@ -328,12 +327,9 @@ def _decision(
     return True, "entities" if by_entities else "overlap"
 
 
-_ENOUGH: Final = 0.6
-"""The share of the words of an answer that a reply in other words has to assert."""
-_ENOUGH_OF_A_LIST: Final = 0.8
-"""The share of the items of a list of which it has to assert a word."""
-_FEW: Final = 3
-"""Words. Of a shorter answer a reply has to assert all, beside each other."""
+_ENOUGH: Final = 0.6  # The share of the words of an answer that a reply in other words has to assert.
+_ENOUGH_OF_A_LIST: Final = 0.8  # The share of the items of a list of which it has to assert a word.
+_FEW: Final = 3  # Words. Of a shorter answer a reply has to assert all, beside each other.
 
 
 def _overlaps(question: Question, answer: str) -> bool:
@@ -375,8 +371,6 @@ def _overlaps(question: Question, answer: str) -> bool:
 _PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
-
-
 _THAT_IS: Final = re.compile(r"[,(](?= ?(?:about|around|nearly|almost|roughly|since|i\.e|unos|casi|desde)\b)")
 
 

@@ -85,8 +85,7 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends:
     return 0
 
 
-_LETTERS_KEPT: Final = 3
-"""At the beginning of a word, by any other spelling or form of it."""
+_LETTERS_KEPT: Final = 3  # At the beginning of a word, by any other spelling or form of it.
 
 
 @lru_cache(maxsize=1024)
@@ -162,8 +161,7 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
 
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
-_TURNED: Final = 3
-"""Letters of initials that may stand in another order than the words."""
+_TURNED: Final = 3  # Letters of initials that may stand in another order than the words.
 
 
 def spelled_out(answer: str, text: str) -> str:
@@ -174,14 +172,9 @@ def spelled_out(answer: str, text: str) -> str:
     return short.sub(lambda _: answer, text) if short is not None else text
 
 
-_LONG_WORD: Final = 8
-"""Letters of words that no other words have together by chance."""
-_LEADS: Final = frozenset("from to desde hasta".split())
-"""Words that tell what the next one is to the answer."""
-
-
-_FEW_WORDS: Final = 5
-"""Of a longer answer a reply may say one word in another way."""
+_LONG_WORD: Final = 8  # Letters of words that no other words have together by chance.
+_LEADS: Final = frozenset("from to desde hasta".split())  # Words that tell what the next one is to the answer.
+_FEW_WORDS: Final = 5  # Of a longer answer a reply may say one word in another way.
 
 
 def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:

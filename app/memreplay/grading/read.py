@@ -53,8 +53,7 @@ def without_reasoning(reply: str) -> str:
     return _LAST_TOKEN.sub("", _OPEN.sub("", _CLOSED.sub("", reply))).strip()
 
 
-_MOST_READ = 6_000
-"""Characters."""
+_MOST_READ = 6_000  # Characters.
 
 
 def shortened(reply: str) -> str:
@@ -114,8 +113,6 @@ _NO_ACCENTS: Final = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 """Letters that Unicode does not take apart into a plain letter and an accent."""
-
-
 _SHORT_YEAR: Final = re.compile(r"(?<!\w)'(\d\d)\b(?![:.]?\d)")
 _SHORTENED: Final = re.compile(
     r"(?<=\b(?:mr|ms|dr|sr|st))\.(?=\s[a-z])|(?<=\b(?:mrs|dra|sra))\.(?=\s[a-z])|(?<=\bprof)\.(?=\s[a-z])"
@@ -507,13 +504,8 @@ def same_amount(wanted: Token, given: Token) -> bool:
     return is_temperature and isclose(1.8 * one.number + 32, other.number, rel_tol=_ROUNDED)
 
 
-_ROUNDED: Final = 0.04
-"""By how much people round what they convert: 3 miles are 5 km."""
-
-
+_ROUNDED: Final = 0.04  # By how much people round what they convert: 3 miles are 5 km.
 HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
-
-
 _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 
@@ -532,8 +524,6 @@ def with_asked_unit(answer: str, question: str) -> str:
 
 
 _PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")
-
-
 _HOURS: Final = {
     **dict.fromkeys(("hour", "hora"), 1), **dict.fromkeys(("dai", "day", "dia"), 24), "week": 168, "semana": 168,
     "fortnight": 336, "quincena": 336, "month": 730, "mes": 730, "year": 8760, "ano": 8760,

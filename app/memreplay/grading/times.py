@@ -50,12 +50,10 @@ class Time(NamedTuple):
         )
 
 
-_SLACK: Final = 3
-"""Days by which a text may be less precise: "last week" is read as seven to ten days."""
+_SLACK: Final = 3  # Days by which a text may be less precise: "last week" is read as seven to ten days.
 _ANY_YEAR: Final = 2000
 _A_YEAR: Final = 365
-_Plain = tuple[int | None, int | None, int | None]
-"""Year, month, day; None where it is not said."""
+_Plain = tuple[int | None, int | None, int | None]  # Year, month, day; None where it is not said.
 
 _UNITS: Final = {
     "day": "day days dia dias night nights noche noches morning evening afternoon jour jours tag tage tagen",
@@ -109,12 +107,8 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
         (-1, rf"(?:on|el) (?P<unit>{'|'.join(DAY_NAMES)}){_NOT_BEHIND}"),
     )
 ]
-
-
 _APPOSITION: Final = re.compile(r"(?:,|:| -| –| —)? \(?(?:(?:the|el|dia) )*")
 """Text between the name of a day and its date."""
-
-
 _JOINED: Final = re.compile(
     r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)"
     r"|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"

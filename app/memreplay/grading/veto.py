@@ -58,8 +58,7 @@ class Place:
         return [token for token in self.given if self.clause[0] <= token.start < self.clause[1]]
 
 
-_NEAR: Final = 80
-"""Characters. Only what stands so near the answer speaks of it."""
+_NEAR: Final = 80  # Characters. Only what stands so near the answer speaks of it.
 
 
 @dataclass(frozen=True)
@@ -174,8 +173,6 @@ _ASKS_WHAT_FAILED: Final = (
     r"|dijo|cancel\w*|clos\w*|scrap\w*|sell\w*|sold|g[eo]t rid|g[ai]ve (?:away|up)|thr[eo]w\w* away|vend\w+"
     r"|abandon\w*|drop\w*|discard\w*|dismiss\w*|turn\w* down|descart\w+)\b"
 )
-
-
 DENIES_NOTHING: Final = re.compile(
     r"\bno \w+ (?:better|other|greater) than\b|\bnot (?:only|just|least|surprisingly)\b|\bno solo\b"
     r"|\bno (?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
@@ -275,8 +272,7 @@ _WAS: Final = re.compile(
     r"\b(?:was|were|had|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
 )
-_WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"
-"""Any character of a clause; a decimal point ends none."""
+_WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"  # Any character of a clause; a decimal point ends none.
 _CHANGES: Final = (
     r"\b(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
     r"|push|postpon|brought|bring|grow|grew|shr[iau]nk|climb|jump|cut|extend|shift|reschedul|swap|transferr|convert"
@@ -361,12 +357,8 @@ _OFFERS: Final = re.compile(
 _ONE_OF: Final = re.compile(
     r"\b(?:one|either|any|some) of(?: \w+){0,3}\W(?=[^.;\n]*+\Z)[^.;\n]*,|\b(?:one|either) of \Z"
 )
-
-
 _BOTH: Final = re.compile(r"\b(?:both|either|ambos|ambas)\b")
 _AND_ANOTHER: Final = re.compile(rf",? (?:and|y) [^.;\n]{{0,40}}{_BOTH.pattern}")
-
-
 _PARTS: Final = re.compile(r"(?:\s*[,;\n][\s*-]*(?:\d+[.)])?|\s+(?:and|y|or(?! so)|o)\b|\A\d+[.)])+\s*")
 _AROUND: Final = " \n*_-.:\"'"
 
@@ -475,10 +467,8 @@ _ASIDE: Final = re.compile(
     r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
     r"|thought|or|casi|original\w*|first|old|meant|planned|intended|not|wasnt|isnt)\b"
 )
-_SAID_OF_ONE_THING: Final = 3
-"""Words. A longer answer is hardly said of anything else than what is asked about."""
-_LONG_REPLY: Final = 40
-"""Tokens. A longer reply takes up the question in many clauses."""
+_SAID_OF_ONE_THING: Final = 3  # Words. A longer answer is hardly said of anything else than what is asked about.
+_LONG_REPLY: Final = 40  # Tokens. A longer reply takes up the question in many clauses.
 _ELLIPTICAL: Final = 4
 """Tokens. So short a clause leaves out what it shares with the one before: "…, the bakery at 7"."""
 
@@ -644,8 +634,6 @@ def _says_the_opposite(place: Place) -> bool:
 
 _ASKS_WHO_WON: Final = r"\bw[io]n\w*|\bgan(?:o|a|aron|ador\w*)\b"
 _BE: Final = frozenset("is are was were been being be got get gets am".split())
-
-
 _NO_ACTOR: Final = _AUXILIARY | {"me", "te", "le", "les", "nos"}
 
 

@@ -83,8 +83,8 @@ _MEASURES: Final[Sequence[dict[str, float]]] = (
     {"mg": 0.001, "g": 1, "oz": 28.3495, "pound": 453.592, "kg": 1000},
     {"ml": 0.001, "l": 1, "gal": 3.78541},
     {"gbp": 1, "pound": 1, "p": 0.01},
-    *({money: 1, "cent": 0.01} for money in ("eur", "usd", "aud", "cad")),
-    *({scale: 1, "°": 1} for scale in "cf"),
+    *({money: 1.0, "cent": 0.01} for money in ("eur", "usd", "aud", "cad")),
+    *({scale: 1.0, "°": 1.0} for scale in "cf"),
 )
 IMPERIAL: Final = frozenset("in ft yd mi oz pound gal gbp p".split())
 FACTORS: Final = {(one, two): of[two] / of[one] for of in _MEASURES for one, two in permutations(of, 2)}
