@@ -12,7 +12,7 @@ from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
-from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full
+from memreplay.grading.match import binds_otherwise, contains, enumeration
 from memreplay.grading.read import (
     Token,
     are_paired,
@@ -23,8 +23,8 @@ from memreplay.grading.read import (
     same_token,
     shortened,
     tokens_of,
-    with_asked_unit,
     with_rates,
+    with_unit,
     without_reasoning,
 )
 from memreplay.grading.times import answers_when, says_another_time, times_asked_for
@@ -127,8 +127,8 @@ _CONTRADICTS = re.compile(
     r"(?! (?:if you|i can|i could|let me|feel free|si (?:me|lo)|puedo)\b)"
 )
 _GUESSES = re.compile(
-    r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
-    r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
+    r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think|i believe"
+    r"|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
 _ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
@@ -247,7 +247,7 @@ def _scored(question: Question, text: str, answer: str) -> Score:
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
     entities = [
-        asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
+        asserted(with_unit(entity, question.text, question.expected), answer, question.text, among)
         for entity in question.expected_entities
     ]
     correct, decided_by = _decision(question, answer, exact, entities)
@@ -299,13 +299,12 @@ def _decision(
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
         return False, "no_match"
-    given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
+    given, rejected = asserted(with_unit(question.expected, question.text), answer, question.text)
     parts = (_without_what_is_asked(question), _figure_alone(question, answer), *_alternatives(question.expected))
-    for part in parts:
-        if not given and rejected is None and part:
-            given, rejected = asserted(part, answer, question.text)
-    if not given and rejected is None and (in_rates := with_rates(question.expected)) != folded(question.expected):
-        given, rejected = asserted(in_rates, with_rates(answer), question.text)
+    in_rates = with_rates(question.expected), with_rates(answer)
+    for part, said_so in [*((part, answer) for part in parts if part), in_rates]:
+        if not given and rejected is None and (said_so is answer or part != folded(question.expected)):
+            given, rejected = asserted(part, said_so, question.text)
     if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
         said_when = answers_when(wanted_times, answer, question.expected)
         given = bool(said_when) and all(asserted(time.words, answer, question.text)[0] for time in said_when)
@@ -428,9 +427,5 @@ def token_f1(expected: str, answer: str) -> float:
 
 
 def _judged(correct: bool, text: str, decided_by: DecidedBy) -> Score:
-    return Score(
-        outcome="correct" if correct else "wrong",
-        score=1.0 if correct else 0.0,
-        predicted=text,
-        decided_by=decided_by,
-    )
+    outcome: Outcome = "correct" if correct else "wrong"
+    return Score(outcome=outcome, score=float(correct), predicted=text, decided_by=decided_by)

@@ -245,17 +245,6 @@ def _lines_of(text: str) -> Sequence[tuple[str, str]]:
     return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
 
 
-def in_full(entity: str, answer: str) -> str:
-    """Return an entity that is a bare number as the answer writes it: with its unit."""
-    content = [token for _, token in content_of(tokens_of(entity))]
-    if len(content) != 1 or content[0].kind != "number" or content[0].extra:
-        return entity
-    for token in tokens_of(answer):
-        if token.extra and same_token(content[0], token):
-            return folded(answer)[token.start : token.end]
-    return entity
-
-
 @lru_cache(maxsize=1024)
 def enumeration(answer: str) -> tuple[str, ...]:
     """Return the items of "a, b and c"; the answer alone where it is no enumeration, or holds a date."""

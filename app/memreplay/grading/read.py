@@ -509,18 +509,19 @@ HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
 _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 
-def with_asked_unit(answer: str, question: str) -> str:
-    """Return a bare number with the unit that the question asks for: "3" is 3 hours after "how many hours"."""
-    asked = folded(question)
+def with_unit(answer: str, question: str, whole: str = "") -> str:
+    """Return a bare number with its unit in a whole answer, or with the one that is asked for: "how many hours"."""
     if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
         return answer
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
     if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
-    found = HOW_MANY.search(asked)
-    if found and found[1] in UNITS:
-        return f"{answer} {found[1]}"
-    return f"{answer} years" if _HOW_OLD.search(asked) else answer
+    for token in tokens_of(whole):
+        if token.extra and same_token(number[0], token):
+            return folded(whole)[token.start : token.end]
+    found = HOW_MANY.search(folded(question))
+    unit = found[1] if found and found[1] in UNITS else "years" if _HOW_OLD.search(folded(question)) else ""
+    return f"{answer} {unit}".strip()
 
 
 _PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")

@@ -607,16 +607,14 @@ def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
     is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
-    clause = place.words
-    if not is_acting or not asked.names.isdisjoint(token.text for token in clause):
+    if not is_acting or not asked.names.isdisjoint(token.text for token in place.words):
         return False
     names = frozenset(map(folded, NAME.findall(place.reply))) - STOP_WORDS - _NO_SUBJECT
-    for at, who in enumerate(clause):
-        verb = next((token for token in clause[at + 1 :] if token.text not in _AUXILIARY), who)
+    for at, who in enumerate(place.words):
+        verb = next((token for token in place.words[at + 1 :] if token.text not in _AUXILIARY), who)
         is_name = who.text in names and who not in place.matched and not who.text.endswith(("ing", "ly"))
         deeds = asked.words if at == 0 else [asked.verb] if asked.verb else []
-        does_it = verb.text not in UNITS and any(same_token(one, verb) for one in deeds)
-        if is_name and does_it:
+        if is_name and verb.text not in UNITS and is_among(verb, deeds):
             return True
     return False
 
