@@ -85,6 +85,7 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends:
     return 0
 
 
+_BEGIN_OTHERWISE: Final = {"and", "y", *MONTH_NAMES, *DAY_NAMES}
 _LETTERS_KEPT: Final = 3  # At the beginning of a word, by any other spelling or form of it.
 
 
@@ -94,11 +95,7 @@ def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
     words = (
         token
         for token in _wanted(answer)
-        if token.kind == "word"
-        and not token.value[0].isdigit()
-        and token.text not in MONTH_NAMES
-        and token.text not in DAY_NAMES
-        and token.text not in ("and", "y")
+        if token.kind == "word" and not token.value[0].isdigit() and token.text not in _BEGIN_OTHERWISE
     )
     return tuple(
         tuple(
@@ -136,8 +133,8 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
     """ "NYC" for "New York City" or the reverse, "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane"."""
     bare = re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", answer.strip(" ."), flags=re.IGNORECASE)
     if re.fullmatch(r"[A-Z]{2,6}", bare):
-        # "Coordinated Universal Time" is UTC.
-        orders = permutations(bare) if len(bare) == _TURNED else [tuple(bare)]
+        # Three letters may stand in another order than the words: "Coordinated Universal Time" is UTC.
+        orders = permutations(bare) if len(bare) == 3 else [tuple(bare)]
         forms = [(_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in order) for order in orders]
         return re.compile(rf"\b(?:{'|'.join(forms)})\b")
     if _CODE.fullmatch(bare):
@@ -161,7 +158,6 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
 
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
-_TURNED: Final = 3  # Letters of initials that may stand in another order than the words.
 
 
 def spelled_out(answer: str, text: str) -> str:

@@ -333,15 +333,11 @@ def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
 _MULTIPLES: Final = {"twice": 2.0, "thrice": 3.0}
 _MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES})
 _PARTS: Final = {
-    words: share
-    for share, spellings in (
-        (1 / 2, "half/one half/a half/medio/media/la mitad/mitad"),
-        (1 / 3, "a third/one third/un tercio"),
-        (2 / 3, "two thirds/dos tercios"),
-        (1 / 4, "a quarter/one quarter/un cuarto/una cuarta parte"),
-        (3 / 4, "three quarters/tres cuartos"),
-    )
-    for words in spellings.split("/")
+    **dict.fromkeys(("half", "one half", "a half", "medio", "media", "la mitad", "mitad"), 1 / 2),
+    **dict.fromkeys(("a third", "one third", "un tercio"), 1 / 3),
+    **dict.fromkeys(("two thirds", "dos tercios"), 2 / 3),
+    **dict.fromkeys(("a quarter", "one quarter", "un cuarto", "una cuarta parte"), 1 / 4),
+    **dict.fromkeys(("three quarters", "tres cuartos"), 3 / 4),
 }
 _WHOLE: Final = r"(?:the|his|her|their|my|your|its|our|la|el|las|los|sus?)"
 _FRACTION: Final = re.compile(

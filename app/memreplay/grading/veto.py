@@ -381,7 +381,6 @@ def _is_listed(place: Place) -> bool:
 
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
-_SENTENCE_START: Final = re.compile(r"(?:\A|[.!?:\n]\s*)[\W_]*\Z")
 _RELATIVE: Final = (
     r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia|prima"
     r"|abuela|amiga|jefa|vecina|suegra"
@@ -434,7 +433,7 @@ class Asked:
 @lru_cache(maxsize=256)
 def asked_by(question: str) -> Asked:
     plain = folded(question)
-    inside = (name for name in NAME.finditer(question) if not _SENTENCE_START.search(question[: name.start()]))
+    inside = (name for name in NAME.finditer(question) if name.start() > 1)
     names = frozenset([*(folded(name.group()) for name in inside), *re.findall(rf"\bmy ({_RELATIVE})\b", plain)])
     words = tuple(
         token
@@ -462,6 +461,7 @@ _NO_SUBJECT: Final = frozenset(
     "still only so also then now currently actually just exactly total instead today later new yes no not too"
     " before after since from until there besides apart aside except during despite unlike along ahora".split()
 )
+_SAYS_LITTLE: Final = STOP_WORDS | _NO_SUBJECT | _AUXILIARY
 _THIRD_PERSON: Final = frozenset("it he she they that this which who ella ellos eso esto".split())
 _ASIDE: Final = re.compile(
     r"\b(?:before|earlier|previous\w*|used to|until|once|ago|then|antes|hasta|almost|nearly|wanted|considered"
@@ -497,13 +497,8 @@ def _clauses_and_topics(
 
 def _said_by(clause: Sequence[Token], asked: Asked) -> list[Token]:
     """Return the words of a clause that are not taken from the question."""
-    return [
-        token
-        for token in clause
-        if token.kind == "word"
-        and token.text not in STOP_WORDS | _NO_SUBJECT | _AUXILIARY
-        and not any(same_token(one, token) for one in asked.words)
-    ]
+    words = (token for token in clause if token.kind == "word" and token.text not in _SAYS_LITTLE)
+    return [token for token in words if not is_among(token, asked.words)]
 
 
 def _another_clause_answers(place: Place) -> bool:
@@ -612,7 +607,7 @@ def _is_said_of_another(place: Place) -> bool:
     names = frozenset(map(folded, NAME.findall(place.reply))) - STOP_WORDS - _NO_SUBJECT
     for at, who in enumerate(place.words):
         verb = next((token for token in place.words[at + 1 :] if token.text not in _AUXILIARY), who)
-        is_name = who.text in names and who not in place.matched and not who.text.endswith(("ing", "ly"))
+        is_name = who.text in names and who not in place.matched
         deeds = asked.words if at == 0 else [asked.verb] if asked.verb else []
         if is_name and verb.text not in UNITS and is_among(verb, deeds):
             return True
@@ -805,15 +800,14 @@ def polarity_of(reply: str, question: str) -> Polarity | None:
     if _YES.match(said):
         return "yes"
     main = re.split(r"\b(?:but|although|because|since|so|pero|aunque|porque)\b|[,;]", said)[0]
-    asked = [token for _, token in content_of(tokens_of(question)) if token.kind == "word"]
+    names = asked_by(question).names
+    asked = [token for _, token in content_of(tokens_of(question)) if token.text not in names]
     given = tokens_of(main)
     is_opposite = any(are_paired(OPPOSITES, one.text, token.text) for one in asked for token in given)
     if is_opposite or any(token.text in NEGATIONS for token in given):
         return "no"
     if _SHORT_YES.match(said):
         return "yes"
-    names = frozenset(map(folded, re.findall(r"(?<=\s)[^\W\d_a-zà-ÿ]\w+", question)))
-    asked = [token for _, token in content_of(tokens_of(question)) if token.text not in names][1:]
-    missing = [one for one in asked if not any(same_token(one, token) for token in tokens_of(said))]
+    missing = [one for one in asked[1:] if not any(same_token(one, token) for token in tokens_of(said))]
     has_pronoun = bool(set(re.findall(r"\w+", said)) & _PRONOUNS - set(re.findall(r"\w+", folded(question))))
-    return "yes" if asked and len(missing) <= min(int(has_pronoun), len(asked) - 1) else None
+    return "yes" if asked[1:] and len(missing) <= min(int(has_pronoun), len(asked) - 2) else None
