@@ -11,15 +11,12 @@ A recall reply is decided in this order, and the first that holds gives ``decide
 5. *Veto* (:mod:`.veto`), of every place that matches: it is ``denied`` or only considered, ``superseded``, of
    somebody or something else (``denied`` too), ``hedged``, or one of several ``candidates``. One place without a
    veto is enough, unless another is hedged.
-
 6. *Overlap* (:mod:`.judge`), of a reply in words that no rule decides: it is right (``overlap``) if it asserts all
    figures, dates and names of the answer, and most of its other words or items.
 
-Whatever decided, :mod:`.doubt` says which grades are ``uncertain``, since many such grades are wrong.
-
 What matches is ``exact`` (the expected words occur), ``equivalent`` or ``entities``, unless the reply also asserts
-a value that the question calls superseded. :mod:`.choice` reads a label first, then the text of an option, then
-what a sentence asserts by the same steps.
+a value that the question calls superseded. :mod:`.doubt` says which grades are ``uncertain``: many of these are
+wrong. :mod:`.choice` reads a label first, then the text of an option, then what a sentence asserts.
 
 The rules are frozen: further ones gained next to nothing on replies that they were not fitted to, and a judge
 (``--judge``) reads what form does not show. A change of a rule must decide at least two replies that somebody else

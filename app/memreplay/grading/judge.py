@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
 from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
-from memreplay.grading.match import binds_otherwise, contains, enumeration, in_full
+from memreplay.grading.match import binds_otherwise, contains, enumeration
 from memreplay.grading.read import (
     Token,
+    are_paired,
     content_of,
     is_among,
     is_stop_word,
@@ -21,7 +23,8 @@ from memreplay.grading.read import (
     same_token,
     shortened,
     tokens_of,
-    with_asked_unit,
+    with_rates,
+    with_unit,
     without_reasoning,
 )
 from memreplay.grading.times import answers_when, says_another_time, times_asked_for
@@ -36,11 +39,10 @@ from memreplay.grading.veto import (
     expected_polarity,
     polarity_of,
 )
-from memreplay.grading.vocabulary import FORMS_A_QUESTION
+from memreplay.grading.vocabulary import FORMS_A_QUESTION, OPPOSITES
 from memreplay.text import normalised, occurs_in
 
-_LONGEST = 40
-"""Words. A longer reply answers something."""
+_LONGEST = 40  # Words. A longer reply answers something.
 
 _SOURCE = (
     r"(?:conversations?|history|texts?|context|chats?|dialogues?|log|transcript|passage|information|excerpt|messages?"
@@ -69,12 +71,13 @@ _MATTER = (
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
-    r"|dij(?:iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
+    r"|dij(?:o|iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
     r"|recuerdo(?! mal))\b"
 )
 _DICE = (
     r"(?:(?:dic|aparec|contien|incluy)en?|(?:mencion|especific|indic|aclar|proporcion|revel|habl|cuent)an?|sabe)\b"
 )
+_NUNCA = r"(?:no|nunca|en ning\w+ \w+)"
 _OF_THE_SOURCE = (
     rf"{_SOURCE}(?: \w+){{0,3}}? (?:{_NOT} {_SOME}(?:{_TELL}|have\b)|lacks?\b|omits?\b|says? nothing"
     r"|(?:is|are|stays?|remains?) silent|leaves? (?:\w+ )+(?:out|open)\b)"
@@ -102,10 +105,10 @@ _DENIES = re.compile(
             rf"{_NOT} (?:(?:be|been|ever|even|yet|once|got|get|(?:some|any)thing \w+|\w+ly) )*{_TELL}{_OPEN}",
             rf"{_NOT} {_SOME}(?:in|of|from|part of|some\w+) (?:\w+ )?(?:{_SOURCE}|(?:you|we)(?:ve)?\b)",
             # Spanish
-            r"\b(?:no|nunca) (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
+            rf"\b{_NUNCA} (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
             rf"(?:sido )?{_DICHO}",
-            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) )(?:no|nunca) (?:lo |me )*{_DICE}"
-            rf"|\b(?:no|nunca) se (?:me )?{_DICE}"
+            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) ){_NUNCA} (?:lo |me )*{_DICE}"
+            rf"|\b{_NUNCA} se (?:me )?{_DICE}"
             rf"|\bno (?:sale|hay nada) (?:sobre|en (?:ningun|(?:\w+ )?{_SOURCE}))",
             rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
             r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"
@@ -124,12 +127,13 @@ _CONTRADICTS = re.compile(
     r"(?! (?:if you|i can|i could|let me|feel free|si (?:me|lo)|puedo)\b)"
 )
 _GUESSES = re.compile(
-    r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think"
-    r"|i believe|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
+    r"\b(?:probably|(?:most )?likely|my (?:best )?guess|id guess|perhaps|maybe|might be|could be|i think|i believe"
+    r"|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
+_ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
+"""A word that begins what was not told: "what she earns"."""
 _LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
-_TELLS: Final = re.compile(_TELL)
 _NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
 _ANY: Final = FORMS_A_QUESTION | frozenset(
     "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
@@ -140,11 +144,11 @@ _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
-    """Return whether a reply says only that the conversation does not contain the answer.
+    """Return whether a reply says only that the conversation does not contain the answer: its first sentence does,
+    but for questions, after clauses that answer nothing.
 
-    A clause of its first sentence, but for questions, must say so, after clauses that answer nothing. Where it says
-    what the conversation lacks, other sentences may tell what that has instead; else a long reply, or one that goes
-    on after a "but", does not count. One that guesses never does.
+    Where it says what the conversation lacks, other sentences may tell what that has instead; else a long reply,
+    or one that goes on after a "but", does not count. One that guesses never does.
     """
     said = _statements(reply)
     if not said or len(_plain(said[0]).split()) > _LONGEST:
@@ -183,10 +187,12 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
     asked, clause = asked_by(question), _LINK.sub("", clause)
     if _denies(clause):
         about = [token for token in tokens_of(_DENIES.sub(" ", clause)) if not is_stop_word(token)]
+        if about and _ASKS_AGAIN.match(about[0].text):
+            return True
         return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
-    denied = [token for token in words[negation + 1 :] if token.text not in _ANY and not _TELLS.match(token.text)]
+    denied = [token for token in words[negation + 1 :] if token.text not in _ANY]
     return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
@@ -241,7 +247,7 @@ def _scored(question: Question, text: str, answer: str) -> Score:
     exact = occurs_in(question.expected, answer)
     among = len(question.expected_entities)
     entities = [
-        asserted(with_asked_unit(in_full(entity, question.expected), question.text), answer, question.text, among)
+        asserted(with_unit(entity, question.text, question.expected), answer, question.text, among)
         for entity in question.expected_entities
     ]
     correct, decided_by = _decision(question, answer, exact, entities)
@@ -293,10 +299,12 @@ def _decision(
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
         return False, "no_match"
-    given, rejected = asserted(with_asked_unit(question.expected, question.text), answer, question.text)
-    for part in (_without_what_is_asked(question), *_alternatives(question.expected)):
-        if not given and rejected is None and part:
-            given, rejected = asserted(part, answer, question.text)
+    given, rejected = asserted(with_unit(question.expected, question.text), answer, question.text)
+    parts = (_without_what_is_asked(question), _figure_alone(question, answer), *_alternatives(question.expected))
+    in_rates = with_rates(question.expected), with_rates(answer)
+    for part, said_so in [*((part, answer) for part in parts if part), in_rates]:
+        if not given and rejected is None and (said_so is answer or part != folded(question.expected)):
+            given, rejected = asserted(part, said_so, question.text)
     if not given and rejected is None and (wanted_times := times_asked_for(question.text, question.expected)):
         said_when = answers_when(wanted_times, answer, question.expected)
         given = bool(said_when) and all(asserted(time.words, answer, question.text)[0] for time in said_when)
@@ -318,19 +326,15 @@ def _decision(
     return True, "entities" if by_entities else "overlap"
 
 
-_ENOUGH: Final = 0.6
-"""The share of the words of an answer that a reply in other words has to assert."""
-_ENOUGH_OF_A_LIST: Final = 0.8
-"""The share of the items of a list of which it has to assert a word."""
-_FEW: Final = 3
-"""Words. Of a shorter answer a reply has to assert all, beside each other."""
+_ENOUGH: Final = 0.6  # The share of the words of an answer that a reply in other words has to assert.
+_ENOUGH_OF_A_LIST: Final = 0.8  # The share of the items of a list of which it has to assert a word.
+_FEW: Final = 3  # Words. Of a shorter answer a reply has to assert all, beside each other.
 
 
 def _overlaps(question: Question, answer: str) -> bool:
-    """Return whether a reply in other words asserts enough of the expected answer.
+    """Return whether a reply in other words asserts enough of the answer: all figures, dates and names, most words.
 
-    Its figures, dates and names have to be there. A reply that has nothing but words of the answer leaves out the
-    rest.
+    A reply that has nothing but words of the answer leaves out the rest.
     """
     asked = [token for _, token in content_of(tokens_of(question.text))]
     said = [token for _, token in content_of(tokens_of(answer)) if not is_among(token, asked)]
@@ -351,6 +355,8 @@ def _overlaps(question: Question, answer: str) -> bool:
         return False
     if any(token.kind != "word" or token.text in names for token in missing):
         return False
+    if any(are_paired(OPPOSITES, token.text, other.text) for token in missing for other in others):
+        return False
     if not others or binds_otherwise(question.expected, tokens_of(answer), asked):
         return False
     items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
@@ -361,29 +367,43 @@ def _overlaps(question: Question, answer: str) -> bool:
     return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted)
 
 
-_WHICH_OF_TWO = re.compile(r"\b(?:or|both|who|whom|whose|o|quien|quién)\b", re.IGNORECASE)
 _PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")
 _REASON: Final = re.compile(r"; (?:because|since|as|though|s?he|they|it|her|his|their|porque|aunque)\b[^;]*\Z")
 _OR: Final = re.compile(r"\b(?:either|or|o)\b(?! (?:so|more|less|fewer|later|not|mas|menos)\b)", re.IGNORECASE)
+_THAT_IS: Final = re.compile(r"[,(](?= ?(?:about|around|nearly|almost|roughly|since|i\.e|unos|casi|desde)\b)")
 
 
 def _alternatives(expected: str) -> list[str]:
-    """Return each of the answers that "the sea or a lake; she likes to swim" accepts, without the reason."""
-    parts = [part.strip() for part in _OR.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
-    figures = {any(token.kind != "word" for _, token in content_of(tokens_of(part))) for part in parts}
-    return [] if parts == [expected.strip()] or len(figures) > 1 else parts
+    """Return each answer of "the sea or a lake; she likes to swim", or of "since 2019, about four years"."""
+    for joint in (_OR, _THAT_IS):
+        parts = [part.strip() for part in joint.split(_REASON.sub("", expected)) if content_of(tokens_of(part))]
+        figures = {any(token.kind != "word" for _, token in content_of(tokens_of(part))) for part in parts}
+        if parts != [expected.strip()] and len(figures) == 1 and (joint is _OR or True in figures):
+            return parts
+    return []
 
 
 def _without_what_is_asked(question: Question) -> str | None:
-    """Return the expected answer without the words that the question has: "Maple" of "Maple Street", asked for a
-    street.
-    """
+    """Return the expected answer without words of the question: "Maple" of "Maple Street", asked for a street."""
     asked = [token for _, token in content_of(tokens_of(question.text))]
     parts = [part[0] for part in _PART.finditer(question.expected)]
     kept = [part for part in parts if not all(_is_asked(one, asked) for _, one in content_of(tokens_of(part)))]
     rest = " ".join(kept).strip(" ,")
-    is_less = kept != parts and content_of(tokens_of(rest)) and not _WHICH_OF_TWO.search(question.text)
-    return rest if is_less else None
+    return rest if kept != parts and not all(map(is_stop_word, tokens_of(rest))) else None
+
+
+_ASKS_FOR_A_FIGURE: Final = re.compile(r"\bhow (?!often)\w+\b|\b(?:what|which) (?:size|number)\b|\bcuant[oa]s?\b")
+
+
+def _figure_alone(question: Question, answer: str) -> str | None:
+    """Return the figure of "117 pages" if the reply to how long it is has that, and nothing that it counts."""
+    content = [token for _, token in content_of(tokens_of(question.expected))]
+    figure = next((token for token in content if token.kind == "number"), None)
+    if len(content) != 2 or figure is None or not _ASKS_FOR_A_FIGURE.search(folded(question.text)):
+        return None
+    given = tokens_of(answer)
+    followers = (after for one, after in pairwise(given) if same_token(figure, one))
+    return figure.text if any(after.kind == "mark" or is_stop_word(after) for after in followers) else None
 
 
 def _is_asked(token: Token, asked: Sequence[Token]) -> bool:
@@ -407,9 +427,5 @@ def token_f1(expected: str, answer: str) -> float:
 
 
 def _judged(correct: bool, text: str, decided_by: DecidedBy) -> Score:
-    return Score(
-        outcome="correct" if correct else "wrong",
-        score=1.0 if correct else 0.0,
-        predicted=text,
-        decided_by=decided_by,
-    )
+    outcome: Outcome = "correct" if correct else "wrong"
+    return Score(outcome=outcome, score=float(correct), predicted=text, decided_by=decided_by)

@@ -56,8 +56,13 @@ _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profes
 
 
 def _wanted(answer: str) -> list[Token]:
-    """Return what a text must contain. The title before a name is not part of the answer."""
-    wanted = [token for _, token in content_of(tokens_of(answer))]
+    """Return what a text must contain: not the title before a name, nor an amount in a second unit."""
+    content = [token for _, token in content_of(tokens_of(answer))]
+    wanted = [
+        token
+        for at, token in enumerate(content)
+        if not any(token.extra != one.extra != "" != token.extra and same_token(one, token) for one in content[:at])
+    ]
     if wanted and wanted[0].text in ("between", "entre") and sum(token.kind != "word" for token in wanted) > 1:
         return wanted[1:]
     names = [token for token in wanted if token.text not in _TITLES]
@@ -65,11 +70,7 @@ def _wanted(answer: str) -> list[Token]:
 
 
 def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends: Set[str]) -> int:
-    """Return how many tokens of the window it takes to hold all that is wanted; 0 where it does not, or a clause
-    ends.
-
-    ``ends`` are the marks that end one.
-    """
+    """Return how many tokens of the window hold all that is wanted; 0 if none do before a mark of ``ends``."""
     left = list(wanted)
     for length, (_, token) in enumerate(window, start=1):
         hit = next((w for w in left if same_token(w, token)), None)
@@ -84,31 +85,24 @@ def _covered(wanted: Sequence[Token], window: Sequence[tuple[int, Token]], ends:
     return 0
 
 
-_LETTERS_KEPT: Final = 3
-"""At the beginning of a word, by any other spelling or form of it."""
+_BEGIN_OTHERWISE: Final = {"and", "y", *MONTH_NAMES, *DAY_NAMES}
+_LETTERS_KEPT: Final = 3  # At the beginning of a word, by any other spelling or form of it.
 
 
 @lru_cache(maxsize=1024)
 def _beginnings(answer: str) -> tuple[tuple[str, ...], ...]:
-    """Return, for each word of an answer, prefixes of its equals; nothing for a word with other spellings.
-
-    A stem ends otherwise than its word ("tie" and "tying", "gray" and "grey"), but begins alike.
-    """
+    """Return, for each word of an answer, how its equals begin ("tie", "tying"), if they all begin alike."""
     words = (
         token
         for token in _wanted(answer)
-        if token.kind == "word"
-        and not token.stems[0].isdigit()
-        and token.text not in MONTH_NAMES
-        and token.text not in DAY_NAMES
-        and token.text not in ("and", "y")
+        if token.kind == "word" and not token.value[0].isdigit() and token.text not in _BEGIN_OTHERWISE
     )
     return tuple(
         tuple(
             {
                 stem[: max(1, min(_LETTERS_KEPT, len(stem) - 2))]
                 for spelling in (word.text, *_SPELLINGS.get(SAME_WORDS.get(word.text, word.text), ()))
-                for stem in (*word.stems, spelling)
+                for stem in (*word.value, spelling)
             }
         )
         for word in words
@@ -121,9 +115,7 @@ _SPELLINGS: Final[Mapping[str, Sequence[str]]] = {
 
 
 def has_the_letters_of(answer: str, text: str) -> bool:
-    """Return whether a text may contain an answer, by the first letters of its words. Neither is read for it:
-    this takes a hundredth of the time of :func:`contains`.
-    """
+    """Return whether a text may contain an answer, by first letters, in a hundredth of :func:`contains`' time."""
     plain = folded(text)
     if all(any(beginning in plain for beginning in word) for word in _beginnings(answer)):
         return True
@@ -138,13 +130,11 @@ _LINKING: Final = r"(?:\s+(?:of|the|and|for|de|del|la|las|los|y|&))*"
 
 @lru_cache(maxsize=1024)
 def _short_form(answer: str) -> re.Pattern[str] | None:
-    """ "NYC" for "New York City", "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane";
-    or "World Health Organization" for "WHO".
-    """
+    """ "NYC" for "New York City" or the reverse, "Postgres" for "PostgreSQL", "Mr Crane" for "Tom Crane"."""
     bare = re.sub(r"\A(?:the|el|la|los|las|an?|una?)\s", "", answer.strip(" ."), flags=re.IGNORECASE)
     if re.fullmatch(r"[A-Z]{2,6}", bare):
-        # "Coordinated Universal Time" is UTC.
-        orders = permutations(bare) if len(bare) == _TURNED else [tuple(bare)]
+        # Three letters may stand in another order than the words: "Coordinated Universal Time" is UTC.
+        orders = permutations(bare) if len(bare) == 3 else [tuple(bare)]
         forms = [(_LINKING + r"\s+").join(rf"{letter}[^\W\d_]+" for letter in order) for order in orders]
         return re.compile(rf"\b(?:{'|'.join(forms)})\b")
     if _CODE.fullmatch(bare):
@@ -168,22 +158,19 @@ def _short_form(answer: str) -> re.Pattern[str] | None:
 
 
 _TITLE: Final = r"(?:Drs?|Doctora?|Dra|Prof|Professor|Profesora?|Mr|Mrs|Ms|Miss|Sra?|Señora?|Don|Doña|Sir|Lady)"
-_TURNED: Final = 3
-"""Letters of initials that may stand in another order than the words."""
 
 
 def spelled_out(answer: str, text: str) -> str:
-    """Return the text with the answer in place of its initials, or in place of what it is the initials of."""
+    """Return the text with the answer in place of its initials, their words, or itself in one word or two."""
+    if len(answer) >= _LONG_WORD and re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", answer):
+        text = re.sub(r"[ -]?".join(re.sub("[ -]", "", answer)), lambda _: answer, text, flags=re.IGNORECASE)
     short = _short_form(answer)
     return short.sub(lambda _: answer, text) if short is not None else text
 
 
-_LEADS: Final = frozenset("from to desde hasta".split())
-"""Words that tell what the next one is to the answer."""
-
-
-_FEW_WORDS: Final = 5
-"""Of a longer answer a reply may say one word in another way."""
+_LONG_WORD: Final = 8  # Letters of words that no other words have together by chance.
+_LEADS: Final = frozenset("from to desde hasta".split())  # Words that tell what the next one is to the answer.
+_FEW_WORDS: Final = 5  # Of a longer answer a reply may say one word in another way.
 
 
 def binds_otherwise(answer: str, given: Sequence[Token], asked: Sequence[Token] = ()) -> bool:
@@ -252,17 +239,6 @@ _LINE_STARTS: Final = re.compile(r"(?<=\n)")
 def _lines_of(text: str) -> Sequence[tuple[str, str]]:
     """Return the lines of a text, each with its folded form."""
     return [(line, folded(line)) for line in _LINE_STARTS.split(text)]
-
-
-def in_full(entity: str, answer: str) -> str:
-    """Return an entity that is a bare number as the answer writes it: with its unit."""
-    content = [token for _, token in content_of(tokens_of(entity))]
-    if len(content) != 1 or content[0].kind != "number" or content[0].extra:
-        return entity
-    for token in tokens_of(answer):
-        if token.extra and same_token(content[0], token):
-            return folded(answer)[token.start : token.end]
-    return entity
 
 
 @lru_cache(maxsize=1024)

@@ -2,7 +2,7 @@
 
 A text is cut into what its spelling alone shows (:func:`lexed`); then what takes several tokens becomes one, such
 as numbers in words, amounts with units, times and dates: "two dozen" is 24, "an hour and a half" 90 minutes, "las
-seis y media" 6:30. English and Spanish. Everything works on the form of the text; nothing here knows a dataset.
+seis y media" 6:30. English and Spanish.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from math import isclose
-from typing import Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple
 
 import Stemmer
 
 from memreplay.grading.vocabulary import (
     CURRENCIES,
     DAY_NAMES,
+    FACTORS,
+    IMPERIAL,
     MONTH_NAMES,
     NO_MONTH_ALONE,
     NOT_ALONE,
@@ -29,7 +31,6 @@ from memreplay.grading.vocabulary import (
     SHORT_SCALES,
     SMALL,
     STOP_WORDS,
-    SUBUNITS,
     UNITS,
 )
 
@@ -52,15 +53,11 @@ def without_reasoning(reply: str) -> str:
     return _LAST_TOKEN.sub("", _OPEN.sub("", _CLOSED.sub("", reply))).strip()
 
 
-_MOST_READ = 6_000
-"""Characters."""
+_MOST_READ = 6_000  # Characters.
 
 
 def shortened(reply: str) -> str:
-    """Return the beginning and the end of a reply that is too long to be an answer; any other reply unchanged.
-
-    A model that repeats itself without end must not hold up the grading of a run.
-    """
+    """Return the beginning and the end of a reply that repeats itself without end; any other reply unchanged."""
     if len(reply) <= _MOST_READ:
         return reply
     half = _MOST_READ // 2
@@ -94,12 +91,12 @@ Date = tuple[int | None, int | tuple[int, int] | None, int | None]
 class Token(NamedTuple):
     """A word, number, date, amount, time or separator in canonical form, with its place in the folded text.
 
-    ``kind`` is ``word`` (``value`` is the stem), ``number``, ``date``, ``time``, ``mark`` (punctuation that ends a
-    clause), or ``unit``. ``extra`` is a number's currency or unit, where one is written.
+    ``value`` is the stems of a word in English and in Spanish, a number, a ``Date``, hour and minute of a time, the
+    punctuation of a mark, or a unit. ``extra`` is a number's currency or unit, where one is written.
     """
 
     kind: _Kind
-    value: object
+    value: Any
     text: str
     start: int
     end: int
@@ -108,22 +105,7 @@ class Token(NamedTuple):
     @property
     def number(self) -> float:
         """Return the value of a number."""
-        return cast(float, self.value)
-
-    @property
-    def date(self) -> Date:
-        """Return the value of a date."""
-        return cast(Date, self.value)
-
-    @property
-    def clock(self) -> tuple[int, int]:
-        """Hour and minute of a time."""
-        return cast(tuple[int, int], self.value)
-
-    @property
-    def stems(self) -> tuple[str, str]:
-        """Return the stems of a word, in English and in Spanish."""
-        return cast(tuple[str, str], self.value)
+        return float(self.value)
 
 
 _TYPOGRAPHIC: Final = {0x2018: "'", 0x2019: "'", 0x2212: "-", 0xA0: " ", 0x202F: " "}
@@ -131,8 +113,6 @@ _NO_ACCENTS: Final = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 """Letters that Unicode does not take apart into a plain letter and an accent."""
-
-
 _SHORT_YEAR: Final = re.compile(r"(?<!\w)'(\d\d)\b(?![:.]?\d)")
 _SHORTENED: Final = re.compile(
     r"(?<=\b(?:mr|ms|dr|sr|st))\.(?=\s[a-z])|(?<=\b(?:mrs|dra|sra))\.(?=\s[a-z])|(?<=\bprof)\.(?=\s[a-z])"
@@ -182,7 +162,7 @@ _LEXER: Final = re.compile(
     | (?P<ordinal>\b\d+(?:st|nd|rd|th|º|ª)(?!\w))
     | (?P<number>(?:(?<![^\W_])|(?<=\bv))(?<![.])[+-]?\d+(?:[,. ]\d{3})+(?:[.,]\d+)?(?![\d])
                 |(?:(?<![^\W_])|(?<=\bv))(?<![.,])[+-]?\d+(?:[.,]\d+)?)
-    | (?P<sign>(?:us|au|ca)\$|[£$€¥₹%°]c?|°[cf])
+    | (?P<sign>(?:us|au|ca)\$|°[cf]|[£$€¥₹%°])
     | (?P<word>[^\W_]+)
     | (?P<mark>[.!?:](?=[\s"'”’)\]*_]|$)|[;()\n—–→]|(?<=\S[ ])-(?=[ ])|,(?!\d))
     )""",
@@ -198,8 +178,7 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
 
 @lru_cache(maxsize=65536)
 def stems_of(word: str) -> tuple[str, str]:
-    """Return the word's stem in English and in Spanish. The language of a short text is unknown, so both are
-    compared.
+    """Return the word's stem in English and in Spanish, since the language of a short text is unknown.
 
     A word that is short for another, or the word for the same on the other side of the Atlantic, has its stems.
     """
@@ -251,10 +230,7 @@ def _slashed(written: str) -> Date:
 
 
 def _number(written: str) -> float:
-    """``19,600``, ``19.600`` and ``19 600`` are grouped; a single separator before one or two digits is a point.
-
-    Of several separators that group nothing as numbers are written, none is a point.
-    """
+    """``19,600``, ``19.600`` and ``19 600`` are grouped; another separator is a point, unless of several."""
     sign = -1.0 if written.startswith("-") else 1.0
     digits = written.lstrip("+-")
     grouped = re.fullmatch(r"(\d{1,3}(?:([,. ])\d{3})(?:\2\d{3})*)(?:[.,](\d+))?", digits)
@@ -357,15 +333,11 @@ def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
 _MULTIPLES: Final = {"twice": 2.0, "thrice": 3.0}
 _MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES})
 _PARTS: Final = {
-    words: share
-    for share, spellings in (
-        (1 / 2, "half/one half/a half/medio/media/la mitad/mitad"),
-        (1 / 3, "a third/one third/un tercio"),
-        (2 / 3, "two thirds/dos tercios"),
-        (1 / 4, "a quarter/one quarter/un cuarto/una cuarta parte"),
-        (3 / 4, "three quarters/tres cuartos"),
-    )
-    for words in spellings.split("/")
+    **dict.fromkeys(("half", "one half", "a half", "medio", "media", "la mitad", "mitad"), 1 / 2),
+    **dict.fromkeys(("a third", "one third", "un tercio"), 1 / 3),
+    **dict.fromkeys(("two thirds", "dos tercios"), 2 / 3),
+    **dict.fromkeys(("a quarter", "one quarter", "un cuarto", "una cuarta parte"), 1 / 4),
+    **dict.fromkeys(("three quarters", "tres cuartos"), 3 / 4),
 }
 _WHOLE: Final = r"(?:the|his|her|their|my|your|its|our|la|el|las|los|sus?)"
 _FRACTION: Final = re.compile(
@@ -377,15 +349,10 @@ _FRACTION: Final = re.compile(
 
 
 def _fraction(match: re.Match[str], first: Token) -> Token | None:
-    """Return a fraction of a unit or a scale ("half an hour", "half a dozen"), or of a whole, which is a
-    percentage.
-    """
+    """Return a part of a unit or a scale ("half an hour", "half a dozen"), or of a whole, as a percentage."""
     share, noun = _PARTS[match["part"]], match["noun"]
-    if noun in SCALE:
-        return first._replace(kind="number", value=share * SCALE[noun])
-    if noun:
-        return first._replace(kind="number", value=share, extra=UNITS[noun])
-    return first._replace(kind="number", value=100 * share, extra="%")
+    value = share * SCALE.get(noun, 1 if noun else 100)
+    return first._replace(kind="number", value=value, extra=UNITS.get(noun, "") if noun else "%")
 
 
 def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
@@ -401,7 +368,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
             current, last = current + small, small
         elif token.text in ORDINALS and last >= 20:
             return length, float(total + current + ORDINALS[token.text])
-        elif scale and (current or length == 1) and current < _MOST_COUNTED:
+        elif scale and (current or length == 1) and current < 10**6:
             if scale < 1000:
                 current = max(current, 1) * scale
             else:
@@ -417,10 +384,6 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
     half = next((words for words in _HALVES if spells(found, index + used, words)), None)
     is_time = index > 0 and found[index - 1].text in ("la", "las")
     return (used + len(half), total + current + 0.5) if half and not is_time else (used, float(total + current))
-
-
-_MOST_COUNTED: Final = 10**6
-"""A number that large is followed by no other scale: "a hundred hundred hundred hundred" is no number."""
 
 
 def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
@@ -512,49 +475,75 @@ def _added(found: list[Token]) -> list[Token]:
 
 
 def _as_part(token: Token, whole: Token) -> float | None:
-    """Return a smaller amount of the same measure in the unit of the larger one; None if it is none.
-
-    What follows a whole amount of money is its cents: "four pounds seventy-five".
-    """
+    """Return a smaller amount, or cents ("four pounds seventy-five"), in the unit of the larger one, or None."""
     if token.kind != "number" or whole.kind != "number":
         return None
-    if (whole.extra, token.extra) in SUBUNITS:
-        return round(token.number * SUBUNITS[whole.extra, token.extra], 9)
+    factor = FACTORS.get((whole.extra, token.extra), 1)
+    if factor < 1 and (whole.extra in IMPERIAL) == (token.extra in IMPERIAL):
+        return round(token.number * factor, 9)
     follows = whole.extra in _MONEY and whole.number.is_integer() and token.start == whole.end + 1
     return token.number / 100 if follows and not token.extra and token.number in range(10, 100) else None
 
 
 def same_amount(wanted: Token, given: Token) -> bool:
-    """Return whether two numbers are equal, in any unit. A number without a unit equals one of any unit."""
-    if not wanted.extra or not given.extra or wanted.extra == given.extra:
-        return wanted.value == given.value or (bool(wanted.extra) and isclose(wanted.number, given.number))
-    for one, other in ((wanted, given), (given, wanted)):
-        if (one.extra, other.extra) in SUBUNITS:
-            return isclose(one.number, other.number * SUBUNITS[one.extra, other.extra])
-    return False
+    """Return whether two numbers are equal, in any unit or none; in one of another system as people round it."""
+    units = wanted.extra, given.extra
+    if wanted.extra in _MONEY and not given.extra and given.text[0].isalpha() and wanted.number < given.number:
+        return wanted.number == given.number / 100  # "twelve fifty"
+    if not all(units) or wanted.extra == given.extra:
+        return wanted.value == given.value or (all(units) and isclose(wanted.number, given.number))
+    if units in FACTORS:
+        rounded = _ROUNDED if (wanted.extra in IMPERIAL) != (given.extra in IMPERIAL) else 1e-9
+        return isclose(wanted.number, given.number * FACTORS[units], rel_tol=rounded)
+    one, other = sorted((wanted, given), key=lambda token: token.extra)
+    is_temperature = (one.extra, other.extra) == ("c", "f")
+    return is_temperature and isclose(1.8 * one.number + 32, other.number, rel_tol=_ROUNDED)
 
 
+_ROUNDED: Final = 0.04  # By how much people round what they convert: 3 miles are 5 km.
 HOW_MANY: Final = re.compile(r"\b(?:how many|cuant[oa]s) ([a-z]+)\b")
-
-
 _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 
-def with_asked_unit(answer: str, question: str) -> str:
-    """Return a bare number with the unit that the question asks for: "3" is 3 hours after "how many hours"."""
-    asked = folded(question)
+def with_unit(answer: str, question: str, whole: str = "") -> str:
+    """Return a bare number with its unit in a whole answer, or with the one that is asked for: "how many hours"."""
     if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
         return answer
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
     if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
-    found = HOW_MANY.search(asked)
-    if found and found[1] in UNITS:
-        return f"{answer} {found[1]}"
-    return f"{answer} years" if _HOW_OLD.search(asked) else answer
+    for token in tokens_of(whole):
+        if token.extra and same_token(number[0], token):
+            return folded(whole)[token.start : token.end]
+    found = HOW_MANY.search(folded(question))
+    unit = found[1] if found and found[1] in UNITS else "years" if _HOW_OLD.search(folded(question)) else ""
+    return f"{answer} {unit}".strip()
 
 
 _PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")
+_HOURS: Final = {
+    **dict.fromkeys(("hour", "hora"), 1), **dict.fromkeys(("dai", "day", "dia"), 24), "week": 168, "semana": 168,
+    "fortnight": 336, "quincena": 336, "month": 730, "mes": 730, "year": 8760, "ano": 8760,
+}  # fmt: skip
+_A_RATE: Final = re.compile(
+    r"\b(?:(?:(?:once|una vez)|(?P<times>twice|thrice|\w+ (?:times|veces)))"
+    r"(?: (?:in|an?|per|each|every|al?|por|cada)(?: la)?)? |(?:each|every|cada) |(?=[a-z]+(?:ly|rio|mente)\b))"
+    rf"(?:(?P<other>other|second) |(?P<count>\w+) )?(?P<unit>{'|'.join(_HOURS)})(?:e?s|ly|rio|lmente)?\b"
+)
+
+
+def with_rates(text: str) -> str:
+    """Return a folded text with each rate as a number of hours: "twice a day" is "every 12 h"."""
+    return _A_RATE.sub(_as_rate, folded(text))
+
+
+def _as_rate(rate: re.Match[str]) -> str:
+    often, count = (
+        next((token.number for token in with_numbers(lexed(rate[name] or "1")) if token.kind == "number"), 0)
+        for name in ("times", "count")
+    )
+    hours = _HOURS[rate["unit"]] * (2 if rate["other"] else count)
+    return f"every {hours / often:g} h" if often and hours else rate[0]
 
 
 @lru_cache(maxsize=16384)
@@ -575,15 +564,13 @@ def is_stop_word(token: Token) -> bool:
 
 def stem_keys(word: Token) -> frozenset[tuple[int, str]]:
     """Return the stems of a word, each with its language. Two words are the same token if they share one."""
-    return frozenset(enumerate(word.stems))
+    return frozenset(enumerate(word.value))
 
 
 def same_token(wanted: Token, given: Token) -> bool:
-    """Return whether a token of a text says what a token of an answer asks for. A text may say more: a whole
-    date.
-    """
+    """Return whether a token of a text says what one of an answer asks for, or more, as a whole date does."""
     if wanted.kind == given.kind == "word":
-        (english, spanish), (its_english, its_spanish) = wanted.stems, given.stems
+        (english, spanish), (its_english, its_spanish) = wanted.value, given.value
         if english == its_english or _same_name(wanted.text, given.text):
             return True
         return spanish == its_spanish and _inflected_alike(spanish, wanted.text, given.text)
@@ -591,23 +578,36 @@ def same_token(wanted: Token, given: Token) -> bool:
         case "number", "number":
             return same_amount(wanted, given)
         case "date", "date":
-            return _same_date(wanted.date, given.date)
+            return _same_date(wanted.value, given.value)
         case "number", "date":
             # A year alone is answered by any date in it.
-            return not wanted.extra and wanted.value == given.date[0]
+            return not wanted.extra and wanted.value == given.value[0]
         case "word", "date":
-            return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.date[1]
+            return wanted.text in MONTH_NAMES and MONTH_NAMES[wanted.text] == given.value[1]
         case "number", "time":
             return _same_hour(wanted, given)
         case "time", "number":
             hour, minute = (given.number, 0) if given.extra == AT else divmod(given.number, 100)
-            return given.extra in (AT, "") and (hour % 12, minute) == (wanted.clock[0] % 12, wanted.clock[1])
+            return given.extra in (AT, "") and (hour % 12, minute) == (wanted.value[0] % 12, wanted.value[1])
         case "time", "time":
-            hour, minute = given.clock
+            hour, minute = given.value
             is_open = _NAMES_NO_HALF.fullmatch(given.text) is not None
-            return wanted.clock == given.clock or (is_open and (hour + 12, minute) == wanted.clock)
+            return wanted.value == given.value or (is_open and (hour + 12, minute) == wanted.value)
         case _:
             return wanted.kind == given.kind and wanted.value == given.value
+
+
+@lru_cache(maxsize=16384)
+def are_paired(pairs: str, one: str, other: str) -> bool:
+    """Return whether two words, in any form, stand in a table of pairs."""
+    known = _stems_of_pairs(pairs)
+    return any(pair in known or pair[::-1] in known for pair in zip(stems_of(one), stems_of(other), strict=True))
+
+
+@lru_cache(maxsize=2)
+def _stems_of_pairs(pairs: str) -> Set[tuple[str, str]]:
+    each = (pair.split("/") for pair in pairs.split())
+    return {ends for one, other in each for ends in zip(stems_of(one), stems_of(other), strict=True)}
 
 
 def is_among(token: Token, known: Iterable[Token]) -> bool:
@@ -615,49 +615,39 @@ def is_among(token: Token, known: Iterable[Token]) -> bool:
 
 
 def _inflected_alike(stem: str, one: str, other: str) -> bool:
-    """Return whether two words with one Spanish stem are forms of one word. "Canada" is no participle of "can".
-
-    A long ending belongs to a verb, whose other forms have one too.
-    """
+    """Return whether two words with one Spanish stem are forms of one word: "Canada" is no participle of "can"."""
+    # A long ending belongs to a verb, whose other forms have one too.
     short, long = sorted((one[len(stem) :], other[len(stem) :]), key=len)
     return len(long) <= 2 or short not in ("", "s")
 
 
 def _same_hour(wanted: Token, given: Token) -> bool:
     """ "At 10" is 10:00, by day or by night; 90 minutes are "1h30"."""
-    hour, minute = given.clock
+    hour, minute = given.value
     if wanted.extra == AT:
-        return minute == 0 and hour % 12 == wanted.number % 12
+        return bool(minute == 0 and hour % 12 == wanted.number % 12)
     return same_amount(wanted, Token("number", float(60 * hour + minute), given.text, 0, 0, "min"))
 
 
 def _same_name(wanted: str, given: str) -> bool:
-    """Two names of one month or weekday: "Sept" and "September", "Tuesday" and "martes"."""
-    for names in (MONTH_NAMES, DAY_NAMES):
+    """Two names of one month, weekday or unit: "Sept" and "September", "Tuesday" and "martes"."""
+    for names in (MONTH_NAMES, DAY_NAMES, UNITS):
         if wanted in names and given in names and given not in NO_MONTH_ALONE:
             return names[wanted] == names[given]
     return False
 
 
 def _same_date(wanted: Date, given: Date) -> bool:
-    """Return what is asked for must be said; a reply may say more ("7 May 2023" for "May 2023")."""
-    wanted_year, wanted_month, wanted_day = wanted
-    year, month, day = given
-    if isinstance(month, tuple) or isinstance(wanted_month, tuple):
-        return _slashed_agrees(wanted, given)
-    if wanted_year is not None and year is not None and wanted_year != year:
-        return False
-    if wanted_month != month or (wanted_day is not None and wanted_day != day):
-        return False
-    return wanted_year is None or year is not None
-
-
-def _slashed_agrees(wanted: Date, given: Date) -> bool:
-    """``7/5/2023`` is 7 May or July 5; two such dates are written in one order."""
-    return any(_same_date(one, other) for one in _dates_read(wanted) for other in _dates_read(given))
+    """Return whether all that is asked for is said. A reply may say more: "7 May 2023" for "May 2023"."""
+    return any(
+        month == wanted_month and wanted_day in (None, day) and wanted_year in (None, year)
+        for wanted_year, wanted_month, wanted_day in _dates_read(wanted)
+        for year, month, day in _dates_read(given)
+    )
 
 
 def _dates_read(date: Date) -> list[Date]:
+    """Return the dates that one may be: ``7/5/2023`` is 7 May or July 5."""
     month = date[1]
     if not isinstance(month, tuple):
         return [date]
@@ -666,27 +656,21 @@ def _dates_read(date: Date) -> list[Date]:
 
 
 def _shape_of(found: Sequence[Token]) -> str:
-    """Return the tokens as one word each: "#7" for a whole number, "@" for a time, "~" for other amounts and
-    dates.
-    """
-    return " ".join(
-        token.text.replace(" ", "_")
-        if token.kind in ("word", "mark", "unit")
-        else "@"
-        if token.kind == "time"
-        else f"#{int(token.number)}"
-        if token.kind == "number" and not token.extra and token.number.is_integer()
-        else "~"
-        for token in found
-    )
+    """Return the tokens as one word each: "#7" is a whole number, "@" a time, "~" another amount or a date."""
+    return " ".join(map(_sign_of, found))
+
+
+def _sign_of(token: Token) -> str:
+    if token.kind in ("word", "mark", "unit"):
+        return token.text.replace(" ", "_")
+    is_count = token.kind == "number" and not token.extra and token.number.is_integer()
+    return "@" if token.kind == "time" else f"#{int(token.number)}" if is_count else "~"
 
 
 def _with_matches(
     found: list[Token], pattern: re.Pattern[str], read: Callable[[re.Match[str], Token], Token | None]
 ) -> list[Token]:
-    """Return the tokens, with what ``read`` makes of a match of their shape, and of its first token, instead of
-    it.
-    """
+    """Return the tokens, with what ``read`` makes of a match of their shape and its first token in its place."""
     shape = _shape_of(found)
     result: list[Token] = []
     index = 0
@@ -719,10 +703,7 @@ _TIME: Final = re.compile(
 
 
 def with_times(found: list[Token]) -> list[Token]:
-    """Times in words: "half past six", "nine o'clock", "seven in the evening", "las seis y media".
-
-    An hour alone ("at ten") stays a number, with "at" as its unit, since "at" does not make it a time for certain.
-    """
+    """Times in words: "half past six", "las seis y media". An hour alone is a number, whose unit is "at"."""
     read = _with_matches(found, _TIME, _time_token)
     return [
         token._replace(extra=AT) if _is_an_hour(token, before, after) else token
@@ -733,7 +714,7 @@ def with_times(found: list[Token]) -> list[Token]:
 def _time_token(match: re.Match[str], first: Token) -> Token | None:
     if match["named"]:
         return first._replace(kind="time", value=(_NAMED_TIMES[match["named"]], 0))
-    hour, minute = first.clock if match["clock"] else (int(match["hour"]), 0)
+    hour, minute = first.value if match["clock"] else (int(match["hour"]), 0)
     said = match["before"] or match["added"]
     if not (said or match["oclock"] or match["am"] or match["pm"]):
         return None

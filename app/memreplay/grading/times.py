@@ -1,8 +1,7 @@
 """The times that a text says: dates in full or in part, and relative words beside the date they count from.
 
 "The week before 9 June 2023", "yesterday" in a text that names 9 June 2023, and "2 June 2023" are compared as
-stretches of days. English and Spanish, and the usual forms of French and German. Relative words without a date say
-no time.
+stretches of days; relative words without a date say no time. English, Spanish, usual forms of French and German.
 """
 
 from __future__ import annotations
@@ -51,12 +50,10 @@ class Time(NamedTuple):
         )
 
 
-_SLACK: Final = 3
-"""Days by which a text may be less precise: "last week" is read as seven to ten days."""
+_SLACK: Final = 3  # Days by which a text may be less precise: "last week" is read as seven to ten days.
 _ANY_YEAR: Final = 2000
 _A_YEAR: Final = 365
-_Plain = tuple[int | None, int | None, int | None]
-"""Year, month, day; None where it is not said."""
+_Plain = tuple[int | None, int | None, int | None]  # Year, month, day; None where it is not said.
 
 _UNITS: Final = {
     "day": "day days dia dias night nights noche noches morning evening afternoon jour jours tag tage tagen",
@@ -110,19 +107,13 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
         (-1, rf"(?:on|el) (?P<unit>{'|'.join(DAY_NAMES)}){_NOT_BEHIND}"),
     )
 ]
-
-
 _APPOSITION: Final = re.compile(r"(?:,|:| -| –| —)? \(?(?:(?:the|el|dia) )*")
 """Text between the name of a day and its date."""
-
-
 _JOINED: Final = re.compile(
     r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)"
     r"|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
 )
-"""Text that joins a date to a time of day ("2023-05-07T10:00"), a month to its year ("April.2023"), or a day to its
-month ("13. August 2024").
-"""
+"""Text that joins a date to a time of day ("2023-05-07T10:00"), or its parts ("April.2023", "13. August 2024")."""
 
 
 @lru_cache(maxsize=16384)
@@ -259,7 +250,7 @@ def _stretch(match: re.Match[str]) -> Time | None:
 
 
 _BEFORE_A_MONTH: Final = frozenset(
-    "in en last next early late mid since until during this of de desde hasta pasado proximo by".split()
+    "in en last next early late mid since until during this of de desde hasta pasado proximo by for - — – ,".split()
 )
 
 
@@ -299,7 +290,7 @@ def _part_of(time: Time, part: str) -> Time:
 
 def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Plain]:
     if token.kind == "date":
-        said: Date = token.date
+        said: Date = token.value
         months = said[1] if isinstance(said[1], tuple) else None
         readings = [said] if months is None else [(said[0], months[0], months[1]), (said[0], months[1], months[0])]
         for year, month, day in readings:
@@ -311,6 +302,7 @@ def _readings(token: Token, before: Token | None, is_all: bool) -> Iterator[_Pla
         token.text in MONTH_NAMES
         and (is_all or (before is not None and before.text in _BEFORE_A_MONTH))
         and token.text not in NO_MONTH_ALONE
+        and not (token.text in ("may", "march") and before is not None and before.kind == "mark")
     ):
         yield None, MONTH_NAMES[token.text], None
 
