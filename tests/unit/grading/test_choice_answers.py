@@ -105,6 +105,8 @@ CHOSEN = [
     ("Answer: 1\n\nWait, that was before the move, so the answer is 3.", 3),
     ("I first had 1 in mind, but on reflection it's 3.", 3),
     ("Antwort: D. Das hat sie gesagt.", 3),
+    ("0 ❌ too cold\n1 ❌ no\n3 ✅ she said so", 3),
+    ("Between 1 and 3 I lean towards 3.", 3),
     ("Final choice: Norway (a trip to Sweden or Denmark wouldn't suit her).", 1),
     ("I'd choose Norway rather than Sweden.", 1),
     ("My recommendation would be Norway. If money were an issue, Denmark could be an alternative.", 1),
