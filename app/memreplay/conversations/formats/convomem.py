@@ -28,7 +28,7 @@ def detect(file: DatasetFile) -> bool:
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield a conversation with one question for each item. Skips an invalid one unless ``on_error`` raises."""
     log = ChatLog(file, callbacks)
-    for place, value in file.values(callbacks):
+    for place, value in file.values(callbacks, ("evidence_items", "message_evidences", "conversations")):
         listed = value.get("evidence_items") if isinstance(value, dict) else None
         items = (
             [(place.at("evidence_items", i), each) for i, each in enumerate(listed)] if listed else [(place, value)]

@@ -124,7 +124,7 @@ def detect(file: DatasetFile) -> bool:
 
     An object that is written on one line looks like JSON Lines.
     """
-    if file.container == "array" or "batch_number" in file.fields:
+    if file.container in ("array", "rows") or "batch_number" in file.fields:
         return "recallQuestions" in file.fields
     return not file.fields.isdisjoint({"turns", "sessions", "recallQuestions"})
 
