@@ -154,7 +154,8 @@ def _not_json(data: bytes, error: orjson.JSONDecodeError, place: Place) -> Datas
     except UnicodeDecodeError as wrong:
         return place.error(f"is not UTF-8 (byte {wrong.start + 1})", "JSON in UTF-8")
     where = f"column {error.colno}" if place.line is not None else f"line {error.lineno}, column {error.colno}"
-    return place.error(f"is not valid JSON ({where}: {error.msg})", "JSON")
+    expected = "one value, or one a line" if "after document" in error.msg else "JSON"
+    return place.error(f"is not valid JSON ({where}: {error.msg})", expected)
 
 
 def first_bytes(path: Path, count: int) -> bytes:
@@ -335,7 +336,7 @@ def read_table(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
                 on_bytes(len(line))
                 yield line.decode("utf-8")
 
-        rows = csv.DictReader(lines())
+        rows = csv.DictReader(lines(), strict=True)
         while True:
             try:
                 row = next(rows, None)
@@ -351,7 +352,7 @@ def read_table(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
             place = Place(path, line=rows.line_num)
             if surplus := row.pop(None, None):
                 callbacks.on_error(
-                    place.error(f"has {len(surplus)} more cells than there are columns", f"{len(row)} cells")
+                    place.error(f"has {len(surplus) + len(row)} cells", f"{len(row)}, one for each column")
                 )
                 continue
             yield place, {name: cell or None for name, cell in row.items()}

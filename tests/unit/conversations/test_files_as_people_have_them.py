@@ -187,6 +187,20 @@ def test_a_cell_is_read_and_never_run(tmp_path: Path, cell: str, problem: str) -
     assert (caught.value.pointer, caught.value.problem) == ("line 3/choices", problem)
 
 
+@pytest.mark.parametrize(
+    ("ending", "problem"),
+    [
+        ('"a, b', "line 2: is not valid CSV"),
+        ("a," * 12 + "b", "line 3: has 13 cells; expected 12"),
+    ],
+)
+def test_a_table_that_is_cut_short_or_too_wide_is_an_error(tmp_path: Path, ending: str, problem: str) -> None:
+    path = table(tmp_path / "rows.csv", [mc10_row(0)])
+    path.write_text(path.read_text(encoding="utf-8") + ending, encoding="utf-8")
+    with pytest.raises(DatasetError, match=problem):
+        read(path)
+
+
 TRANSCRIPTS = {
     "labels": TEXT,
     "bold": "**User:** My boat is the Petrel.\n\n**Assistant:** Noted.\n",
