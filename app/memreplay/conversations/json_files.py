@@ -7,6 +7,7 @@ import csv
 import json
 import re
 import tokenize
+import warnings
 from collections.abc import Collection, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -226,10 +227,11 @@ def _duplicates_of(data: bytes, place: Place) -> list[DatasetError]:
     try:
         text = data.decode("utf-8-sig")
         # Keep integers as strings: Python refuses to convert very long ones.
-        json.loads(text, object_pairs_hook=_refuse_duplicates, parse_int=str)
-    except _DuplicateKeyError:
-        written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
-        return list(_duplicates_in(written, place))
+        try:
+            json.loads(text, object_pairs_hook=_refuse_duplicates, parse_int=str)
+        except _DuplicateKeyError:
+            written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
+            return list(_duplicates_in(written, place))
     except RecursionError:
         return [place.error("is nested too deeply", "a conversation of turns and questions")]
     except ValueError:
@@ -374,8 +376,11 @@ def literal(text: str) -> Any:
     if _BESIDE.search(text) and _has_texts_side_by_side(text):
         raise ValueError("is a list without commas, as NumPy prints it")
     try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            value = ast.literal_eval(text)
         # Of what Python can write, only what JSON can hold too.
-        return orjson.loads(orjson.dumps(ast.literal_eval(text)))
+        return orjson.loads(orjson.dumps(value))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         raise ValueError(f"is {shown(text)}") from None
 
@@ -521,10 +526,10 @@ def open_dataset_file(path: Path) -> DatasetFile:
     is_json = beginning[:1] in (b"[", b"{") and not _TIME_IN_BRACKETS.match(beginning)
     if beginning and not is_json and path.suffix.lower() not in JSON_SUFFIXES:
         return _table_or_text(path)
-    warnings: list[str] = []
-    container, first = _first_value(path, beginning, warnings.append)
+    said: list[str] = []
+    container, first = _first_value(path, beginning, said.append)
     file = DatasetFile(
-        path, container, _fields_of(first), is_empty=first is None, first=first, warnings=tuple(warnings)
+        path, container, _fields_of(first), is_empty=first is None, first=first, warnings=tuple(said)
     )
     if not _is_wrapped(first):
         return file

@@ -250,6 +250,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     [
         (lambda text: text[:-3], "/1", "is not valid JSON"),
         (lambda text: text + b"x", "/2", "is not valid JSON"),
+        (lambda text: text.replace(b'"answer"', b'"answer": 1, "answer"')[:-3], "/1", "is not valid JSON"),
         (lambda text: text.replace(b"garden-1_q1", b"garden-\xff_q1"), "/1", "is not UTF-8"),
     ],
 )
