@@ -10,7 +10,7 @@ from typing import Any
 
 from memreplay.conversations.chat_logs import Chat, ChatLog, ChatSession
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.models import UNTYPED, Conversation, Question
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 from memreplay.errors import DatasetError
 from memreplay.text import normalised
@@ -66,7 +66,7 @@ def _question(conversation: Conversation, item: dict[str, Any], place: Place, lo
     return Question(
         id=f"{conversation.id}-q",
         kind="recall",
-        type=str(item.get("evidence_type") or item.get("category") or "recall"),
+        type=str(item.get("evidence_type") or item.get("category") or UNTYPED),
         text=str(item["question"]),
         expected=str(item["answer"]),
         abstain=bool(not quotes),

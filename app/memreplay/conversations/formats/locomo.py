@@ -18,6 +18,7 @@ from memreplay.conversations.json_files import DatasetFile, open_dataset_file
 from memreplay.conversations.messages import LeftOut
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
+    UNTYPED,
     Conversation,
     EvidenceRole,
     Question,
@@ -61,8 +62,6 @@ CATEGORIES = (
     Category(5, "adversarial", "adversarial"),
 )
 ADVERSARIAL = CATEGORIES[-1]
-UNTYPED = "recall"
-"""The type of a question without a category."""
 
 BY_NUMBER = {category.number: category for category in CATEGORIES}
 BY_MC10_NAME = {category.mc10: category for category in CATEGORIES}

@@ -24,6 +24,7 @@ from memreplay.conversations.formats.test_conversation_fields import (
 from memreplay.conversations.json_files import DatasetFile, duplicate_keys, read_json, read_lines
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
+    UNTYPED,
     Conversation,
     InfoLocation,
     KeyInfo,
@@ -48,9 +49,6 @@ SIGNATURE = 'a TestConversation (an object with "turns" or "sessions", and "reca
 
 MULTIPLE_CHOICE_SUFFIX = "-mc"
 """Follows the id of a recall question in that of its multiple-choice form."""
-
-UNTYPED = "recall"
-"""The type of a question with neither type nor location."""
 
 LOCATIONS: tuple[InfoLocation, ...] = get_args(InfoLocation)
 
