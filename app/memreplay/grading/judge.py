@@ -217,6 +217,12 @@ def _plain(text: str) -> str:
     return re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
 
 
+_ALSO: Final = re.compile(
+    r"[.;]\s+(?P<other>[^.;(]+)[^.;]*? (?:is|are|would be) also (?:acceptable|accepted|correct)\b"
+)
+"""LongMemEval's way to accept a second answer: "18 days. 19 days (including the last day) is also acceptable."."""
+
+
 def score_recall(question: Question, text: str) -> Score:
     """Correct where the reply asserts the expected answer, or all expected entities, in any equivalent spelling.
 
@@ -224,6 +230,10 @@ def score_recall(question: Question, text: str) -> Score:
     an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
     ``decided_by`` names the rule that decided.
     """
+    if also := _ALSO.search(question.expected):
+        answers = question.expected[: also.start()], also["other"]
+        each = [score_recall(question.model_copy(update={"expected": one}), text) for one in answers]
+        return max(each, key=lambda scored: scored.score or 0.0)
     answer = _STRUCK_OUT.sub(" ", shortened(without_reasoning(text)))
     if not answer.strip():
         return score_without_answer(question, "unparsed", text)

@@ -84,6 +84,12 @@ def test_an_answer_is_read_with_other_spaces_signs_and_a_clause_behind() -> None
     assert [row for row in rows if _outcome("Which?", *row) != "correct"] == []
 
 
+def test_a_second_answer_that_is_also_acceptable_is_accepted() -> None:
+    expected = "18 days. 19 days (including the last day) is also acceptable."
+    said = {text: _outcome("How many days?", expected, text) for text in ("18 days", "It was 19 days.", "20 days")}
+    assert said == {"18 days": "correct", "It was 19 days.": "correct", "20 days": "wrong"}
+
+
 def test_a_fraction_is_no_date() -> None:
     question = recall(text="When?", expected="3 April", expected_entities=())
     assert score_recall(question, "3/4 of them").outcome == "wrong"
