@@ -144,11 +144,10 @@ _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
-    """Return whether a reply says only that the conversation does not contain the answer: its first sentence does,
-    but for questions, after clauses that answer nothing.
+    """Return whether a reply says only that the conversation does not contain the answer.
 
-    Where it says what the conversation lacks, other sentences may tell what that has instead; else a long reply,
-    or one that goes on after a "but", does not count. One that guesses never does.
+    Its first sentence says so, after clauses that answer nothing. If it names what is lacking, others may tell what
+    there is instead; else a long reply, or one that goes on after a "but", does not count. A guess never does.
     """
     said = _statements(reply)
     if not said or len(_plain(said[0]).split()) > _LONGEST:
@@ -220,8 +219,7 @@ def score_recall(question: Question, text: str) -> Score:
     """Correct where the reply asserts the expected answer, or all expected entities, in any equivalent spelling.
 
     Where the right answer is that it was never said, saying so is correct; elsewhere it is wrong. A reply without
-    an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
-    ``decided_by`` names the rule that decided.
+    an answer is unparsed. ``exact_match`` is the strict figure: the expected words occur in the reply.
     """
     answer = _STRUCK_OUT.sub(" ", shortened(without_reasoning(text)))
     if not answer.strip():
@@ -245,11 +243,8 @@ def _scored(question: Question, text: str, answer: str) -> Score:
     if (values := json_values(answer)) and len(values) == 1:
         answer = values[0]
     exact = occurs_in(question.expected, answer)
-    among = len(question.expected_entities)
-    entities = [
-        asserted(with_unit(entity, question.text, question.expected), answer, question.text, among)
-        for entity in question.expected_entities
-    ]
+    wanted = [with_unit(entity, question.text, question.expected) for entity in question.expected_entities]
+    entities = [asserted(entity, answer, question.text, len(wanted)) for entity in wanted]
     correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={
@@ -295,12 +290,17 @@ def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
 ) -> tuple[bool, DecidedBy]:
     """Return whether a reply is right, and by what."""
-    wanted, says_only = expected_polarity(question.expected)
+    wanted, why = expected_polarity(question.expected)
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
         return False, "no_match"
     given, rejected = asserted(with_unit(question.expected, question.text), answer, question.text)
-    parts = (_without_what_is_asked(question), _figure_alone(question, answer), *_alternatives(question.expected))
+    parts = (
+        _without_what_is_asked(question),
+        _figure_alone(question, answer),
+        *_alternatives(question.expected),
+        why,
+    )
     in_rates = with_rates(question.expected), with_rates(answer)
     for part, said_so in [*((part, answer) for part in parts if part), in_rates]:
         if not given and rejected is None and (said_so is answer or part != folded(question.expected)):
@@ -312,7 +312,7 @@ def _decision(
     is_another_time = says_another_time(question.expected, answer)
     by_entities = bool(entities) and all(ok for ok, _ in entities) and not is_another_time
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
-    if wanted and said == wanted and (says_only or not has_more):
+    if wanted and said == wanted and (not why or not has_more):
         given = True
     if not given and not by_entities:
         rejected = rejected or next((why for _, why in entities if why is not None), None)

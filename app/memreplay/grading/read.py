@@ -60,8 +60,7 @@ def shortened(reply: str) -> str:
     """Return the beginning and the end of a reply that repeats itself without end; any other reply unchanged."""
     if len(reply) <= _MOST_READ:
         return reply
-    half = _MOST_READ // 2
-    return f"{reply[:half]}\n{reply[-half:]}"
+    return f"{reply[: _MOST_READ // 2]}\n{reply[-_MOST_READ // 2 :]}"
 
 
 _JSON_ANSWER = re.compile(
@@ -408,7 +407,7 @@ def with_units(found: list[Token]) -> list[Token]:
         token = found[index]
         last = result[-1] if result else None
         unit = _unit_of(token)
-        half = next((words for words in _HALVES if unit and spells(found, index + 1, words)), None)
+        half = next((len(words) for words in _HALVES if unit and spells(found, index + 1, words)), 0)
         if token.kind == "number":
             if last is not None and (money := _currency_before(last)):
                 result.pop()
@@ -416,15 +415,13 @@ def with_units(found: list[Token]) -> list[Token]:
             result.append(token)
         elif unit and last is not None and last.kind == "number" and not last.extra:
             value = last.number + (0.5 if half else 0)
-            end = found[index + len(half)].end if half else token.end
-            result[-1] = last._replace(value=value, end=end, extra=unit)
-            index += len(half) if half else 0
-        elif unit and _is_one_of(unit, found, index, half is not None):
+            result[-1] = last._replace(value=value, end=found[index + half].end, extra=unit)
+            index += half
+        elif unit and _is_one_of(unit, found, index, half > 0):
             if last is not None and last.text in _ONE:
                 result.pop()
-            length = 1 + (len(half) if half else 0)
-            result.append(_joined(found, index, length, _amount(1.5 if half else 1.0, unit)))
-            index += length - 1
+            result.append(_joined(found, index, 1 + half, _amount(1.5 if half else 1.0, unit)))
+            index += half
         else:
             result.append(token)
         index += 1

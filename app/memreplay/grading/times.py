@@ -124,8 +124,7 @@ def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
 
 
 def answers_when(wanted: Sequence[Time], text: str, expected: str) -> Sequence[Time]:
-    """Return the times of a text if all of them say the wanted ones; its dates alone where its relative words only
-    describe these: "14 July 2023 (last Friday)".
+    """Return the times of a text, or its dates alone ("14 July 2023 (last Friday)"), if all say the wanted ones.
 
     Days from which the text or the expected answer counts do not matter: "three days after 11 July, so the 14th".
     A date without a year is in that of the others, where these have one.

@@ -124,7 +124,7 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
 
 _ASKS_IN_WHAT_ORDER: Final = re.compile(r"\b(?:what|which|the|que) (?:order|orden|sequence)\b")
 _ASKS_FOR_ALL: Final = re.compile(
-    r"\b(?:who|quien(?:es)?|which|cuales)\b|\b(?:what|que) (?!(?:is|was|has|does|es)\b)\w+s\b"
+    r"\b(?:who|quien|quienes|which|cuales|(?:what|que) (?!is |was |has |does |es )\w+s)\b"
 )
 _ENDS_A_LIST: Final = re.compile(r"[.!?:;()—–\n](?=\s|\Z)")
 _LAST_ITEM: Final = re.compile(r",? (?:and|y) ")
@@ -273,12 +273,12 @@ _WAS: Final = re.compile(
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
 )
 _WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"  # Any character of a clause; a decimal point ends none.
-_CHANGES: Final = (
-    r"\b(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
+_CHANGED: Final = (
+    r"(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
     r"|push|postpon|brought|bring|grow|grew|shr[iau]nk|climb|jump|cut|extend|shift|reschedul|swap|transferr|convert"
-    r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj"
-    rf")\w*{_WITHIN}{{0,60}}"
+    r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj|corr[ei]g)\w*"
 )
+_CHANGES: Final = rf"\b{_CHANGED}{_WITHIN}{{0,60}}"
 
 
 def _is_outdated(place: Place) -> bool:
@@ -296,10 +296,6 @@ CONCLUDES: Final = re.compile(
     r"(?:\b(?:so|thus|therefore|hence|(?:that|which) (?:leaves|makes|gives)|por (?:lo )?tanto|asi que)\b|=)"
     r"(?![^.\n]*\b(?:each|per|apiece|cada)\b)[^.\n]*"
 )
-
-
-def _is_bound_otherwise(place: Place) -> bool:
-    return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
 
 _BECAUSE: Final = re.compile(r"\b(?:because|porque|ya que|since(?= (?:\w+ )?\Z))\b")
@@ -340,9 +336,8 @@ _MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may b
 
 
 def _gives_up(place: Place) -> bool:
-    beside = " | ".join(
-        (place.plain[max(0, place.start - _NEAR) : place.start], place.plain[place.end : place.end + _NEAR])
-    )
+    before = place.plain[max(0, place.start - _NEAR) : place.start]
+    beside = f"{before} | {place.plain[place.end : place.end + _NEAR]}"
     return _DONT_KNOW.search(beside) is not None or len(_MAYBE.findall(beside)) > 1
 
 
@@ -412,7 +407,7 @@ _ASKED_VERB: Final = (
     re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien|que \w+) (?P<verb>\w+)"),
     re.compile(
         rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
-        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_FORMS)})\W*\Z"
+        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_FORMS)})(?: (?:for|at|in|on|with|by|from|to))?\W*\Z"
     ),
 )
 
@@ -507,8 +502,10 @@ def _another_clause_answers(place: Place) -> bool:
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
     is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
     is_concluded = any(found.start() < place.start < found.end() for found in CONCLUDES.finditer(place.plain))
+    is_moved = _compiled(rf"{_CHANGES}\b(?:to|al?) \Z").search(place.plain, 0, place.start)
     is_all = not re.search(r"\w", place.plain[: place.start]) and re.match(r"\W*[.\n]", place.plain[place.end :])
-    if place.among > 1 or is_told_at_length or is_concluded or is_all or CORRECTS_ITSELF.search(place.plain):
+    is_clear = is_told_at_length or is_concluded or is_moved or is_all or CORRECTS_ITSELF.search(place.plain)
+    if place.among > 1 or is_clear:
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
@@ -573,10 +570,9 @@ def _is_said_of_a_relative(place: Place) -> bool:
     if subject is None or any(is_among(who, tokens_of(asked)) for who in tokens_of(subject["who"])):
         return False
     whose = subject["whose"]
+    is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
     if whose in ("your", "tu", "tus"):
-        is_near = bool(_ABOUT_ME.search(asked))
-    else:
-        is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
+        is_near = asked_by(place.question).about_me
     beside = plain[subject.end("who") : start] + plain[place.end : place.clause[1]].split(",")[0]
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
@@ -598,6 +594,9 @@ def _is_said_of_the_owner(place: Place) -> bool:
     return led != before and not _SPEAKS_OF_ANOTHER.search(before) and not _SAYS.search(led)
 
 
+_BY: Final = re.compile(r"(?: \w+){0,2} (?:is|was|are|were|fue|fueron|es|son) \w+ (?:by|por) (\w+)")
+
+
 def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
@@ -611,17 +610,19 @@ def _is_said_of_another(place: Place) -> bool:
         deeds = asked.words if at == 0 else [asked.verb] if asked.verb else []
         if is_name and verb.text not in UNITS and is_among(verb, deeds):
             return True
-    return False
+    agent = _BY.match(place.plain, place.end)
+    return agent is not None and agent[1] in names
 
 
 def _says_the_opposite(place: Place) -> bool:
-    """Return whether its clause has the opposite of a word of the question, and neither the word nor a "not"."""
-    clause = place.words
-    asked = asked_by(place.question).words if NEGATIONS.isdisjoint(token.text for token in clause) else ()
-    return any(
-        are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
-        for one in asked
-        for token in clause
+    """Return whether what leads to it has the opposite of a word of the question, and its clause not the word."""
+    led, asked = [token for token in place.words if token.start < place.start], asked_by(place.question)
+    absent = [one for one in asked.words if not is_among(one, place.words)]
+    return NEGATIONS.isdisjoint(token.text for token in led) and any(
+        are_paired(OPPOSITES, one.text, token.text) and not is_among(token, asked.words)
+        for one in absent
+        for token in led
+        if not (asked.asks_who and are_paired(CONVERSES, one.text, token.text))
     )
 
 
@@ -672,10 +673,11 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
         r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z",
         unless=_ASKS_WHAT_FAILED),
+    Veto("turned X down", "denied", unless=_ASKS_WHAT_FAILED, after=r"(?: \w+){0,2} (?:down|up|off)\b",
+        before=r"\b(?:turn|g[ai]v|call|thr[eo]w)\w* (?:\w+ ){0,2}\Z"),
     Veto("rather than X", "denied",
-        before=r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b"
-        r"(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z"
-        r"|\b(?:except|excepto|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"),
+        before=r"\b(?:(?:rather|other) than|in(?:stead| place) of|not because|en (?:vez|lugar) de|no longer|ya no)"
+        r"\b(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z|\b(?:excepto?|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"),
     Veto("not X", "denied", when=_is_negated),
     Veto("X? No, X is wrong, X did not", "denied",
         after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"
@@ -692,8 +694,8 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("X, replaced by Y, or gone", "superseded",
         after=r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by"
         r"|(?:changed|updated|corrected|amended) to|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
-        r"|[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected"
-        r"|updated|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
+        rf"|[^.\n]{{0,60}}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{{0,20}}\b(?:(?:was|were|been|la|lo|se)"
+        rf"(?: ha| han)? {_CHANGED}|{_CHANGED} (?:it|that|this|them)) (?:to|for|al?|por)\b"
         r"|\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|closed|shut|folded|broke|died|se jubilo)\b"
         r"[\s\S]*?\b(?:so|now|these days|since then|ahora)\b",
         unless=_ASKS_ABOUT_THE_PAST),
@@ -713,19 +715,21 @@ VETOES: Final[Sequence[Veto]] = (
         after=r"[\s\S]*?\b(?:(?:(?:the|my)(?: \w+)?|final|correct|right) answer(?: is| would be|:)|answer:"
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)"),
     Veto("X, so Y", "superseded", when=_is_overruled),
-    Veto("X of another thing", "denied", when=_is_bound_otherwise),
+    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(
+        place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("X's sister", "denied", after=rf" {_RELATIVE}\b", when=lambda place: place.matched[-1].kind == "word"),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
     Veto("of whose relative it is", "denied", unless=_ASKS_WHO, when=_is_said_of_the_owner),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
+    Veto("for X", "denied", only=_ASKS_WHO, before=r"\b(?:for|para) \Z", unless=r"\b(?:for|para|whom)\b"),
     Veto("beat X", "denied", only=_ASKS_WHO_WON,
         before=r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z"),
     Veto("X lost", "denied", only=_ASKS_WHO_WON,
         after=r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in| an?| close)*"
         r" (?:second|third|last|beaten|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"),
-    Veto("the opposite", "denied", unless=_ASKS_WHO, when=_says_the_opposite),
+    Veto("the opposite", "denied", unless=_ASKS_WHO_WON, when=_says_the_opposite),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
@@ -780,11 +784,11 @@ _SHORT_YES: Final = re.compile(
 _PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
 
 
-def expected_polarity(expected: str) -> tuple[Polarity | None, bool]:
-    """Return what the expected answer of a yes-or-no question says, and whether it says nothing else."""
+def expected_polarity(expected: str) -> tuple[Polarity | None, str]:
+    """Return what the expected answer of a yes-or-no question says, and what else it says."""
     if (found := _EXPECTED.match(folded(expected))) is None:
-        return None, False
-    return ("no" if found["says"] == "no" else "yes"), not re.search(r"\w", folded(expected)[found.end() :])
+        return None, ""
+    return ("no" if found["says"] == "no" else "yes"), folded(expected)[found.end() :].strip(" ._*!")
 
 
 def polarity_of(reply: str, question: str) -> Polarity | None:

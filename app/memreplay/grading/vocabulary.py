@@ -90,6 +90,7 @@ CONVERSES: Final = (
 OPPOSITES: Final = (
     "open/close open/shut win/lose start/end start/finish behind/front above/below inside/outside left/right"
     " north/south east/west top/bottom most/least pass/fail like/dislike like/hate love/hate remember/forget"
+    " minimum/maximum min/max earliest/latest new/old agree/refuse accept/refuse accept/reject buy/sell"
     " abrir/cerrar abierto/cerrado ganar/perder empezar/acabar detras/delante encima/debajo dentro/fuera"
     " izquierda/derecha"
 )
@@ -124,10 +125,10 @@ SAME_WORDS: Final = IRREGULAR_FORMS | _to_the_first(
 """Word → the longer, or British, word for the same, or the verb of an irregular form."""
 
 STOP_WORDS: Final = frozenset(
-    "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"
-    " their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y e que"
-    " es son fue era su sus mi tu lo le se as around about approximately roughly almost nearly casi very just named"
-    " called one ones".split()
+    "a an the of to in on at by for from with and is are was were be been it its this that these those them his"
+    " her their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y"
+    " e que es son fue era su sus mi tu lo le se as because porque around about approximately roughly almost"
+    " nearly casi very just named called one ones".split()
 )
 
 FORMS_A_QUESTION: Final = frozenset(
