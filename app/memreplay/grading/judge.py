@@ -107,8 +107,7 @@ _DENIES = re.compile(
             # Spanish
             rf"\b{_NUNCA} (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
             rf"(?:sido )?{_DICHO}",
-            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) ){_NUNCA} (?:lo |me )*{_DICE}"
-            rf"|\b{_NUNCA} se (?:me )?{_DICE}"
+            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) ){_NUNCA} (?:lo |me )*{_DICE}|\b{_NUNCA} se (?:me )?{_DICE}"
             rf"|\bno (?:sale|hay nada) (?:sobre|en (?:ningun|(?:\w+ )?{_SOURCE}))",
             rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
             r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"

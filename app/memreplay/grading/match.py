@@ -52,12 +52,13 @@ def matches(answer: str, text: str) -> Iterator[Match]:
             yield Match(first, content[last][0])
 
 
+_INITIAL: Final = re.compile(r"(?<=[a-z] )[A-Z]\. (?=[A-Z])")
 _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profesora mr mrs ms sr sra".split())
 
 
 def _wanted(answer: str) -> list[Token]:
     """Return what a text must contain: not the title before a name, nor an amount in a second unit."""
-    content = [token for _, token in content_of(tokens_of(answer))]
+    content = [token for _, token in content_of(tokens_of(_INITIAL.sub("", answer)))]
     wanted = [
         token
         for at, token in enumerate(content)

@@ -393,7 +393,9 @@ def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
         return 0, 0.0
     if follower.text in SCALE:
         return 2, token.number * SCALE[follower.text]
-    is_money = index > 0 and found[index - 1].kind == "unit" and found[index - 1].value in _MONEY
+    is_money = any(
+        _unit_of(one) in _MONEY for one in (*found[max(0, index - 1) : index], *found[index + 2 : index + 3])
+    )
     if follower.start == token.end and (follower.text == "k" or (is_money and follower.text in SHORT_SCALES)):
         return 2, round(token.number * SHORT_SCALES[follower.text], 6)
     return 0, 0.0
@@ -488,7 +490,8 @@ def same_amount(wanted: Token, given: Token) -> bool:
     if wanted.extra in _MONEY and not given.extra and given.text[0].isalpha() and wanted.number < given.number:
         return wanted.number == given.number / 100  # "twelve fifty"
     if not all(units) or wanted.extra == given.extra:
-        return wanted.value == given.value or (all(units) and isclose(wanted.number, given.number))
+        off = 0.5 if units == ("%", "%") and not wanted.number.is_integer() else 0.0
+        return wanted.value == given.value or (all(units) and isclose(wanted.number, given.number, abs_tol=off))
     if units in FACTORS:
         rounded = _ROUNDED if (wanted.extra in IMPERIAL) != (given.extra in IMPERIAL) else 1e-9
         return isclose(wanted.number, given.number * FACTORS[units], rel_tol=rounded)
@@ -529,9 +532,12 @@ _A_RATE: Final = re.compile(
 )
 
 
+_EACH: Final = re.compile(rf"\b(?:every|each|cada|todos los) (?={'|'.join(DAY_NAMES)})")
+
+
 def with_rates(text: str) -> str:
     """Return a folded text with each rate as a number of hours: "twice a day" is "every 12 h"."""
-    return _A_RATE.sub(_as_rate, folded(text))
+    return _A_RATE.sub(_as_rate, _EACH.sub("", folded(text)))
 
 
 def _as_rate(rate: re.Match[str]) -> str:
@@ -688,14 +694,11 @@ _NAMES_NO_HALF: Final = re.compile(r"(?!0)(?!.*\b(?:in|at|de|\w*noon|mid\w+|medi
 _NAMED_TIMES: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
 _PARTS_OF_AN_HOUR: Final = {"half": 30, "media": 30, "quarter": 15, "cuarto": 15}
 _TIME: Final = re.compile(
-    rf"(?<!\S)(?:(?P<named>{'|'.join(_NAMED_TIMES)})"
-    r"|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+ (?:minutes )?past"
-    r"|#\d+ minutes to|#(?:10|20|25) to(?= #\d+ in the)) )?"
-    r"(?:(?P<clock>@)|#(?P<hour>\d|1\d|2[0-4])"
-    r"(?:(?:(?<=la #\d)|(?<=las #\d)|(?<=las #\d\d)) (?P<added>(?:y|menos) (?:media|cuarto|#\d+)))?)"
-    r"(?P<oclock> oclock)?"
-    r"(?: (?:(?P<am>in the morning|am|a m|de la manana|de la madrugada)"
-    r"|(?P<pm>in the afternoon|in the evening|at night|pm|p m|de la tarde|de la noche)))?)(?!\S)"
+    rf"(?<!\S)(?:(?P<named>{'|'.join(_NAMED_TIMES)})|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+"
+    rf" (?:minutes )?past|#\d+ minutes to|#(?:10|20|25) to(?= #\d+ in the)) )?(?:(?P<clock>@)|#(?P<hour>\d|1\d"
+    rf"|2[0-4])(?:(?:(?<=la #\d)|(?<=las #\d)|(?<=las #\d\d)) (?P<added>(?:y|menos) (?:media|cuarto"
+    rf"|#\d+)))?)(?P<oclock> oclock)?(?: (?:(?P<am>in the morning|am|a m|de la manana|de la madrugada)|(?P<pm>in"
+    rf" the afternoon|in the evening|at night|pm|p m|de la tarde|de la noche)))?)(?!\S)"
 )
 
 

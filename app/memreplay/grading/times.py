@@ -110,8 +110,7 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
 _APPOSITION: Final = re.compile(r"(?:,|:| -| –| —)? \(?(?:(?:the|el|dia) )*")
 """Text between the name of a day and its date."""
 _JOINED: Final = re.compile(
-    r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)"
-    r"|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
+    r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
 )
 """Text that joins a date to a time of day ("2023-05-07T10:00"), or its parts ("April.2023", "13. August 2024")."""
 

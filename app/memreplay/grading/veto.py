@@ -203,10 +203,9 @@ _PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_FORMS)})"
 _CONSIDERED: Final = re.compile(
     r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
     r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|asked|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
-    r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly"
-    r"|(?:would|d) (?:have )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected"
-    r"|pens(?:aba|aban|o|aron|ando|ado)(?: en)?"
-    r"|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
+    r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly|(?:would|d) (?:have"
+    r" )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected|pens(?:aba|aban|o|aron|ando"
+    r"|ado)(?: en)?|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
 )
 _THEN_ELSE: Final = re.compile(
     r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b|\b(?:but|however|instead|then|before \w+ing"
@@ -262,8 +261,7 @@ _NOW: Final = re.compile(
 )
 _ONCE: Final = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until(?! \Z)|once|(?:started"
-    r"|began) (?:out|off|with|as)|before (?:that|then)|antes"
-    r"|al principio|inicialmente|originalmente|ya no|solia)\b"
+    r"|began) (?:out|off|with|as)|before (?:that|then)|antes|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
 _BEFORE_AFTERWARDS: Final = re.compile(
     r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
@@ -377,12 +375,11 @@ def _is_listed(place: Place) -> bool:
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
 _RELATIVE: Final = (
-    r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia|prima"
-    r"|abuela|amiga|jefa|vecina|suegra"
-    r"|husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa|boyfriend|marido|padre|hijo|hermano|tio|primo"
-    r"|abuelo|amigo|jefe|vecino|suegro"
-    r"|partner|parents|cousin|friend|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate"
-    r"|landlord|doctor|teacher|coach|kids?|children|twin)"
+    r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia"
+    r"|prima|abuela|amiga|jefa|vecina|suegra|husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa"
+    r"|boyfriend|marido|padre|hijo|hermano|tio|primo|abuelo|amigo|jefe|vecino|suegro|partner|parents|cousin|friend"
+    r"|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|doctor|teacher|coach|kids?|children"
+    r"|twin)"
 )
 _OF_YOU: Final = re.compile(r"\b(?:you|yours|your own|tu|tuyo|tuya|te)\b")
 _ABOUT_ME: Final = re.compile(
@@ -681,11 +678,10 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("not X", "denied", when=_is_negated),
     Veto("X? No, X is wrong, X did not", "denied",
         after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"
-        r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
-        r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
-        r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
-        r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
-        r"|couldnt|wouldnt|wont|cant|cannot|no|never|nunca)\b",
+        r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)|(?:is|was"
+        r"|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped|refused|dismissed"
+        r"|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will"
+        r"|can) not|didnt|doesnt|dont|hasnt|hadnt|couldnt|wouldnt|wont|cant|cannot|no|never|nunca)\b",
         unless=_ASKS_WHAT_FAILED),
     Veto("from X to Y", "superseded",
         before=rf"{_CHANGES}\b(?:from|de|del)\b{_WITHIN}{{0,60}}\Z",
@@ -701,9 +697,8 @@ VETOES: Final[Sequence[Veto]] = (
         unless=_ASKS_ABOUT_THE_PAST),
     Veto("Y (was X)", "superseded",
         before=r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
-        r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z"
-        r"|[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
-        r"|down from|from|antes|era)\b[^()\[\]]*\Z",
+        r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z|[(\[]\W*(?:it )?(?:was|were|previously|formerly"
+        r"|originally|before|earlier|old|ex|instead of|not|up from|down from|from|antes|era)\b[^()\[\]]*\Z",
         unless=_ASKS_ABOUT_THE_PAST),
     Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
     Veto("X, but now Y", "superseded",
@@ -739,10 +734,8 @@ VETOES: Final[Sequence[Veto]] = (
         unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*"),
     Veto("X or Y, X to Y", "hedged",
         after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
-        r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
-        r"|\s?/\s?\w+(?![\w/])"
-        r"|(?:, (?!give or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b"
-        r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
+        r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w|\s?/\s?\w+(?![\w/])|(?:, (?!give"
+        r" or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
         r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
     Veto("between X and Y", "hedged",
         before=r"\b(?:between|entre|either)\b(?:\W+\w+){0,2}\W+\Z",
@@ -772,14 +765,14 @@ _YES: Final = re.compile(
     r"|affirmative|true|si|claro|exacto|efectivamente|por supuesto|cierto)\b"
 )
 _NO: Final = re.compile(
-    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrect|unlikely|false"
-    r"|i doubt|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso|incorrecto)\b"
+    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrecto?|unlikely|false"
+    r"|i doubt|there (?:is|are) none|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso)\b"
     r"|[^.;]{0,30}\b(?:used to\b.{0,20}\bbut|not any ?more|no longer|ya no)\b"
 )
 _SO: Final = re.compile(rf"\b(?:so|hence|therefore|asi que)\W+(?=(?:{_LIKELY}\W+)?(?:yes|no|not|si)\W*\Z)")
 _SHORT_YES: Final = re.compile(
     r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
-    r"|could|will|would|should)\W*(?:\Z|,)"
+    r"|could|will|would|should)\W*(?:\Z|,)|(?:there (?:is|are)|hay|tiene) (?:one|some|two|una?)\b"
 )
 _PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
 
