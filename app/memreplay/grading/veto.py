@@ -765,8 +765,8 @@ _YES: Final = re.compile(
     r"|affirmative|true|si|claro|exacto|efectivamente|por supuesto|cierto)\b"
 )
 _NO: Final = re.compile(
-    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrecto?|unlikely|false"
-    r"|i doubt|there (?:is|are) none|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso)\b"
+    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrecto?|unlikely|fals[eo]"
+    r"|i doubt|there (?:is|are) none|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo)\b"
     r"|[^.;]{0,30}\b(?:used to\b.{0,20}\bbut|not any ?more|no longer|ya no)\b"
 )
 _SO: Final = re.compile(rf"\b(?:so|hence|therefore|asi que)\W+(?=(?:{_LIKELY}\W+)?(?:yes|no|not|si)\W*\Z)")
