@@ -45,7 +45,7 @@ from memreplay.text import normalised, occurs_in
 _LONGEST = 40  # Words. A longer reply answers something.
 
 _SOURCE = (
-    r"(?:conversations?|history|texts?|context|chats?|dialogues?|log|transcript|passage|information|excerpt|messages?"
+    r"(?:conversations?|history|texts?|context|chats?|dialogues?|logs?|transcript|passage|information|excerpt|messages?"
     r"|notes?|records?|memory|conversacion(?:es)?|historial|contexto|dialogo|informacion|mensajes|notas|charlas?"
     r"|(?:(?:any|every|some)thing|what|things?|lo que)(?: that)?(?: me)? (?:youve|weve|you|we|has|hemos))"
 )
@@ -61,7 +61,7 @@ _TELL = (
 )
 _SOME = r"(?:\w+ ){0,3}?"
 _OPEN = (
-    rf"(?=\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
+    rf"(?=(?: me| us)?\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
     r"| (?:wh\w+|how|if|as|one|at all|any\w*(?! (?:other|more|else)\b)|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
@@ -71,7 +71,7 @@ _MATTER = (
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
-    r"|dij(?:o|iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
+    r"|dij(?:o|iste|imos)|(?:mencion|habl|cont|coment|indic)(?:o|aste|amos)|consta|figura|aparecen?|encuentro"
     r"|recuerdo(?! mal))\b"
 )
 _DICE = (
@@ -87,6 +87,7 @@ _DENIES = re.compile(
         (
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
+            r"\b(?:is|was|remains?) un(?:known|clear|stated)\Z|\An a\Z|\Ani idea\b|\bhave nothing (?:on|about)\b",
             rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified|named|told)|(?:not|non) ?{_TELL}){_OPEN}",
             # nothing found: "no information", "there is nothing in our chats", "no price is given"
             r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
@@ -132,7 +133,7 @@ _GUESSES = re.compile(
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
 _ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
 """A word that begins what was not told: "what she earns"."""
-_LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
+_LINK: Final = re.compile(r"\A(?:and|so|but|yet|although|though|y|pero|aunque) ")
 _NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
 _ANY: Final = FORMS_A_QUESTION | frozenset(
     "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
@@ -177,7 +178,7 @@ def _declines(reply: str, question: str) -> bool:
             if _denies_what_is_asked(clause, question):
                 rest, further = " ".join(clauses[here + 1 :]), _plain(" ".join(said[at + 1 :]))
                 goes_on = _CONTRADICTS.search(rest) or _CONTRADICTS.match(further)
-                return not goes_on and not _GUESSES.search(f"{rest} {further}")
+                return not goes_on and not _GUESSES.search(f"{' '.join(clauses)} {further}")
     return False
 
 
@@ -190,7 +191,9 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
         return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
-    denied = [token for token in words[negation + 1 :] if token.text not in _ANY]
+    denied = [
+        token for token in words[negation + 1 :] if token.text not in _ANY and not re.match(_TELL, token.text)
+    ]
     return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
