@@ -98,6 +98,9 @@ def compare(
             _side(a, run_a, stack, judged_by, whole=bool(pages)),
             _side(b, run_b, stack, judged_by, whole=bool(pages)),
         )
+        runs = [side.recorded[1].id if side.recorded is not None else None for side in sides]
+        if a.samefile(b) and runs[0] == runs[1]:
+            print("warning: A and B are the same run; --run-a and --run-b choose another", file=sys.stderr)
         rows_a, rows_b = (side.rows for side in sides)
         compared = compare_runs(rows_a, rows_b, *(side.settings for side in sides))
         if pages:

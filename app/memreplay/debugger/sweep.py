@@ -30,9 +30,9 @@ class Found:
 class Row:
     """One setting of a memory. Shares are of ``questions``; tokens and cost are means of a question.
 
-    ``difference`` is the 95 % interval of the share minus that of the first setting. ``p_value`` is that of
-    McNemar's exact test against the first setting, by answers in the prompt, and ``p_adjusted`` the same adjusted
-    by Holm for all settings that are compared with it. For the first setting both are 1.
+    ``difference`` is the 95 % interval of the share minus that of the first setting, and ``p_value`` that of
+    McNemar's exact test against it, by answers in the prompt. ``difference_adjusted`` is at Bonferroni's level and
+    ``p_adjusted`` by Holm, for all settings that are compared with it. For the first setting both p are 1.
     """
 
     setting: SettingName
@@ -44,6 +44,7 @@ class Row:
     cost_usd: float | None
     on_front: bool
     difference: tuple[float, float] | None
+    difference_adjusted: tuple[float, float] | None
     p_value: float
     p_adjusted: float
 
@@ -81,6 +82,11 @@ class Swept:
     def p_of_chosen(self) -> float:
         """Return the p-value of the chosen setting against the first."""
         return self.chosen_row.p_value if self.is_split else self.chosen_row.p_adjusted
+
+    @property
+    def difference_of_chosen(self) -> tuple[float, float] | None:
+        """Return the interval that goes with :attr:`p_of_chosen`."""
+        return self.chosen_row.difference if self.is_split else self.chosen_row.difference_adjusted
 
 
 def swept(
@@ -130,6 +136,7 @@ def _rows(found: Mapping[SettingName, Sequence[Found]]) -> list[Row]:
                 cost_usd=None if None in costs else mean([cost or 0.0 for cost in costs]),
                 on_front=not any(_is_better(other, places[name]) for other in places.values()),
                 difference=paired_interval(*changes[name], len(each)),
+                difference_adjusted=paired_interval(*changes[name], len(each), 1 - DOUBT / max(1, len(others))),
                 p_value=p_values[name],
                 p_adjusted=adjusted.get(name, 1.0),
             )

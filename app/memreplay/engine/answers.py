@@ -60,7 +60,10 @@ def score_reply(question: Question, reply: Reply) -> Score:
         return Score(outcome="error", score=None, problem=str(error))
 
 
-NEEDS_A_JUDGE = "not graded: what is expected is a description of a good reply, which --judge MODEL can grade"
+NEEDS_A_JUDGE = (
+    "not graded: what is expected is a description of a good reply, which --judge MODEL can grade in a new run, and"
+    " memreplay rejudge in this one"
+)
 
 CUTOFFS = (1, 5, 10)
 """The values of k in recall@k."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from typing import Literal
 
 from memory_backends.text import ENGLISH_MONTHS, MONTHS, NUMBERS, any_of, folded
 from memreplay.conversations.models import Frozen, Question
 from memreplay.grading import Score
 from memreplay.grading.read import json_values, shortened, without_reasoning
-from memreplay.grading.veto import CONCLUDES, asserted
+from memreplay.grading.veto import CONCLUDES, CORRECTS_ITSELF, asserted
 from memreplay.text import normalised
 
 
@@ -29,9 +30,11 @@ _DECORATION = "*_`~\"'“”‘’«»()[]{}<>$|\\ \t\r\n"
 _MONTH = any_of([*MONTHS, *(name[:3] for name in ENGLISH_MONTHS)])
 _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _SAY = (
-    r"answer|ans|respuesta(?: final)?|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)|select(?:ing)?|selection"
+    r"answer|ans|respuesta(?: final)?|antwort|r[eé]ponse|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)"
+    r"|select(?:ing)?|selection"
     r"|go(?:ing)? with|opt for|settled? on|(?:the )?(?:best|right|correct)(?: one)? is"
-    r"|chang(?:e|ing) (?:that|it|my answer) to|going for"
+    r"|chang(?:e|ing) (?:that|it|my answer) to|going for|makes it|lean(?:ing)? towards?"
+    r"|(?:current|latest|last) one is"
     r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con"
     r"|me decanto por|(?:correcta|mejor|adecuada) (?:es|ser[ií]a)|dir[ií]a|(?:i )?(?:think|believe)|creo que"
     r"|match(?:es)?|fits|corresponds to|points to|(?:also )?correct(?: one)?|so(?! (?:is|are|do|does)\b)|therefore"
@@ -102,7 +105,13 @@ _NO_DENIAL = re.compile(
     r"|\b(?:without (?:a )?doubt|sin duda|unclear|not sure|actually|wait|sorry)\b",
     re.IGNORECASE,
 )
+_RETRACTS = re.compile(rf"{CORRECTS_ITSELF.pattern}|(?:\A|[.!?…\n]\s*)wait\b", re.IGNORECASE)
 _CONCESSION = re.compile(r"\A\W*(?:while|al?though|since|as|unless|given|aunque|como)\b[^,]*,", re.IGNORECASE)
+_TICK = re.compile(r"[✓✔✅☑]")
+_OF_ONE = re.compile(r"\s+(?:is|was|would|that|in|of)\b", re.IGNORECASE)
+"""What follows a "one" that is no number: "the correct one is"."""
+_MISSPELT = 0.85
+"""Share of the letters that a misspelt option has in common with it."""
 _PRIVATE_USE = 0xF0000  # The first of the characters that stand for options while a reply is cut into clauses.
 _DECORATED = re.compile(r"[*_`~\"'“”‘’«»()\[\]{}$#\s]{9,}")
 _PICTURES = re.compile(
@@ -113,12 +122,17 @@ _PICTURES = re.compile(
 _COUNTED_FROM_1 = re.compile(
     r"\b(?:count|start|number)(?:ing|ed) (?:from|at|with) (?:1|one)\b|\b(?:1|one)-based", re.I
 )
+_LETTERS_IN_PICTURES = {0x1F170 + place: letter for place, letter in enumerate(_LETTERS)}
 _BOXED_LETTER = re.compile(r"\\boxed\{\s*(?:\\text\{)?\s*([A-J])\s*\}+")
 
 
 def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> ParsedChoice:
     """Return the option that a reply to a question names. Never raises, and never returns an index out of range."""
-    text = _DECORATED.sub(_shorter_run, _PICTURES.sub(" ", shortened(without_reasoning(reply))))
+    text = shortened(without_reasoning(reply)).translate(_LETTERS_IN_PICTURES)
+    ticked = [line for line in text.splitlines() if _TICK.search(line)]
+    if len(ticked) == 1 and "\n" in text:
+        text = _TICK.sub(":", ticked[0]).strip(": ")
+    text = _DECORATED.sub(_shorter_run, _PICTURES.sub(" ", text))
     if _COUNTED_FROM_1.search(text):
         return ParsedChoice(index=None, reason="the reply counts from 1")
     text = _BOXED_LETTER.sub(r"Final answer: \1\n", text)
@@ -132,8 +146,20 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
     if whole and not re.fullmatch(r"[0-9]", text.strip(_DECORATION + ".")):
         return _agree([("text", index) for index in whole], choices)
     said = _affirmed(with_ordinals_as_labels(_digits(text, choices), choices), choices)
-    named = _concluded(said, choices) or list(_named(said, choices))
-    return _agree(named or [("text", index) for index in options_said(said, choices, question)], choices)
+    retractions = [*_RETRACTS.finditer(said)][-1:]
+    for part in (*(said[one.end() :] for one in retractions), said):
+        named = _concluded(part, choices) or list(_named(part, choices))
+        if names := named or [("text", index) for index in options_said(part, choices, question)]:
+            return _agree(names, choices)
+    return _agree([("text", index) for index in _misspelt(text, choices)], choices)
+
+
+def _misspelt(text: str, choices: Sequence[str]) -> list[int]:
+    """Return the option that a reply misspells; a figure that differs is another one."""
+    if re.search(r"[0-9]", text):
+        return []
+    plain = [_plain(choice) for choice in choices]
+    return [plain.index(close) for close in get_close_matches(_plain(text), plain, 2, _MISSPELT)]
 
 
 def _affirmed(text: str, choices: Sequence[str]) -> str:
@@ -169,7 +195,7 @@ def _digits(text: str, choices: Sequence[str]) -> str:
 
     def digit(found: re.Match[str]) -> str:
         name = found["name"]
-        if _options_with_text(name, choices):
+        if _options_with_text(name, choices) or (name.lower() == "one" and _OF_ONE.match(text, found.end())):
             return found.group()
         is_alone = not re.search(r"\w", found["before"]) and text[found.end() :].strip(_DECORATION + ".:")
         if len(name) == 1 and (name.islower() or name == "I") and is_alone:
@@ -218,8 +244,9 @@ def _concluded(text: str, choices: Sequence[str]) -> list[_Name]:
         return []
     start = decisive[0][0]
     names = [name for _, _, each in decisive for name in each]
-    names += [("label", int(one[:9])) for several in _SEVERAL.finditer(text, start) for one in several.groups()]
-    for line in text[start:].splitlines()[1:]:
+    lines = text[start:].splitlines()
+    names += [("label", int(one[:9])) for several in _SEVERAL.finditer(lines[0]) for one in several.groups()]
+    for line in lines[1:]:
         bare = line.strip(_DECORATION + ".,;:!-•")
         names += [("label", int(bare))] if re.fullmatch(r"[0-9]", bare) else _alone(bare, choices)
     return names
@@ -292,7 +319,7 @@ _OPTION = (
 )
 _ORDINAL = re.compile(
     r"\b(?:the|la)\s+(?:(?P<digits>[0-9]{1,2})(?:st|nd|rd|th)|(?P<last>last|final|[uú]ltima)|(?P<name>[^\W\d_]{5,7}))"
-    rf"(?:\s+(?:of\s+the\s+(?:listed\s+)?)?|(?=\W*\Z))(?:{_OPTION}\b|(?=\W*\Z))",
+    rf"(?:\s+(?:of\s+the\s+(?:listed\s+)?)?|(?=\W*\Z))(?:{_OPTION}\b(?:\s+(?:in|on|of) the list)?|(?=\W*\Z))",
     re.IGNORECASE,
 )
 

@@ -228,11 +228,19 @@ def judging_request(question: Question, text: str, rule: str, model: str, api_ba
 
 
 _YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
-_FIRST = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
+_BEGINS = r"(?:\A|(?<!expected)(?<!expected answer)[.!?:,;\n–—-]|\b(?:so|therefore|thus|hence|verdict is)\b)\W*"
+_RIGHT_OR_WRONG = r"(?:not )?(?:right|correct|wrong|incorrect)\b(?!\W*(?:if|or)\b)"
 _STATED = re.compile(
-    r"\W*(?:the )?reply is (not )?(right|correct|wrong|incorrect)\b(?!\W*(?:if|or)\b)", re.IGNORECASE
+    rf"{_BEGINS}(?:the |this )?(?:reply|response|answer) is ({_RIGHT_OR_WRONG})"
+    rf"|\A\W*({_RIGHT_OR_WRONG})(?=\W*\Z|\W*[.,:;!\n–—-])",
+    re.IGNORECASE,
 )
-_LAST = re.compile(r"\b(yes|no)\W*\Z", re.IGNORECASE)
+_FIRST = re.compile(
+    r"\A\W*(yes|no)(?=\W*\Z|[*_`\"'”’)}\]]*(?:[.,:;!\n]|\s+(?:[-–—(]|(?:the|it|this|that|because|since|as)\b)))",
+    re.IGNORECASE,
+)
+_LAST = re.compile(rf"{_BEGINS}(yes|no)\W*\Z", re.IGNORECASE)
+_FOR_IT = ("yes", "right", "correct", "not wrong", "not incorrect")
 
 
 def verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
@@ -258,12 +266,13 @@ def _read(reply: Reply) -> tuple[Verdict | None, str | None]:
     if reply.refused:
         return None, "the judge's provider refused to answer"
     text = without_reasoning(reply.text or "")
-    # A reason may contain either word, so only the first and the last word of the reply count.
-    ends = {match[1].lower() for match in (_FIRST.match(text), _LAST.search(text)) if match}
-    if not ends and (stated := _STATED.match(text)):
-        is_right = (stated[2].lower() in ("right", "correct")) != bool(stated[1])
-        ends = {"yes" if is_right else "no"}
-    if len(ends) == 1:
-        return ("right" if ends == {"yes"} else "wrong"), None
+    # A reason may contain either word: only one that stands by itself at an end, or is said of the reply, counts.
+    signs = [*_FIRST.findall(text), *_LAST.findall(text), *("".join(pair) for pair in _STATED.findall(text))]
+    verdicts: set[Verdict] = {"right" if sign.lower() in _FOR_IT else "wrong" for sign in signs}
+    if len(verdicts) == 1:
+        return verdicts.pop(), None
     said = {word.lower() for word in _YES_OR_NO.findall(text)}
-    return None, f"the judge's reply {'says both yes and no' if len(said) > 1 else 'holds no verdict'}"
+    return (
+        None,
+        f"the judge's reply {'says both yes and no' if len(verdicts) > 1 or len(said) > 1 else 'holds no verdict'}",
+    )

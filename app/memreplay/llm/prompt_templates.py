@@ -36,15 +36,16 @@ _CHOICES: Final = (
     "Reply with the number of the right option only.\n"
 )
 
-# The wording of Maharana et al. (2024), task_eval/gpt_utils.py: QA_PROMPT, and what it adds to temporal and
-# adversarial questions.
+# The wording of Maharana et al. (2024), task_eval/gpt_utils.py: QA_PROMPT, or QA_PROMPT_CAT_5 for adversarial
+# questions, and what it adds to these and to temporal ones.
 _LOCOMO: Final = (
     "{{ context }}\n\n"
-    "Based on the above context, write an answer in the form of a short phrase for the following question."
-    " Answer with exact words from the context whenever possible.\n\n"
+    "Based on the above context, {% if offered %}answer the following question.{% else %}write an answer in the"
+    " form of a short phrase for the following question. Answer with exact words from the context whenever"
+    " possible.{% endif %}\n\n"
     "Question: {{ question }}{% if 'temporal' in type %} Use DATE of CONVERSATION to answer with an approximate"
     " date.{% endif %}{% if offered %} Select the correct answer: (a) {{ offered[0] }} (b) {{ offered[1] }}."
-    "{% endif %}\n{% if options %}" + _CHOICES + "{% endif %}Short answer:"
+    "{% endif %}{% if options %}\n" + _CHOICES + "{% else %} {% endif %}Short answer:"
 )
 
 # The wording of Wu et al. (2025), src/generation/run_generation.py, without the current date, which its questions

@@ -16,7 +16,7 @@ from memreplay.pages.questions import RowKey, row_key, without_prefix
 from memreplay.scoring import By
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS
-from memreplay.scoring.groups import Group, by_conversation, group_of, shares_right
+from memreplay.scoring.groups import Group, by_conversation, facts_of, group_of, shares_right
 from memreplay.scoring.question_row import Interval, QuestionRow
 from memreplay.scoring.results import Results
 from memreplay.scoring.statistics import clustered_interval
@@ -221,7 +221,12 @@ def _closed_book_asked_along(answers: Answers) -> dict[str, tuple[Group, Interva
         if answered := list(once.values()):
             outcomes = ["correct" if row.closed_book_correct else "wrong" for row in answered]
             alone = [row.model_copy(update={"outcome": each}) for row, each in zip(answered, outcomes, strict=True)]
-            return {"closed_book": (group_of(alone), clustered_interval(by_conversation(shares_right(alone))))}
+            return {
+                "closed_book": (
+                    group_of(alone),
+                    clustered_interval(by_conversation(shares_right(alone), facts_of(alone))),
+                )
+            }
     return {}
 
 
@@ -260,11 +265,11 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
         about="The share of questions whose answer a prompt of so many tokens would hold, word for word or by its"
         " content, read off what the memory retrieved. Hits have different sizes, so memories are compared at equal"
         " tokens. Memories that rank nothing are left out.",
-        n="; ".join(f"{name}: n = {found.questions}" for name, found in measured.items()),
+        n="; ".join(f"{name}: n = {found.questions} answers" for name, found in measured.items()),
         spec=spec,
         table=Table.of(
-            "Evidence at equal tokens",
-            ("memory", "questions", *(f"{int(budget):,} tokens" for budget in budgets)),
+            "Answers at equal tokens",
+            ("memory", "answers", *(f"{int(budget):,} tokens" for budget in budgets)),
             [
                 (name, str(found.questions), *(share(held.evidence) for held in (found.at_tokens or {}).values()))
                 for name, found in measured.items()

@@ -19,6 +19,7 @@ from memreplay.scoring.groups import (
     breakdown_of,
     by_conversation,
     count,
+    facts_of,
     group_of,
     groups_of,
     interval_over_questions,
@@ -197,7 +198,7 @@ def headline_of(rows: Rows) -> Headline:
     tokens, cost = tokens_of(rows), cost_of(rows)
     used = tokens.prompt + tokens.completion if any(row.tokens is not None for row in rows) else None
     table = _evidence_by_answer(rows)
-    conversations = by_conversation(shares_right(rows))
+    conversations = by_conversation(shares_right(rows), facts_of(rows))
     closed_book, blind, gain = _gain(rows)
     return Headline(
         accuracy=everything.accuracy,

@@ -15,9 +15,9 @@ from memreplay.scoring.statistics import cohens_kappa
 class JudgeResults(Frozen):
     """The verdicts of a judge on the ``answers`` that it was asked about, and their cost.
 
-    ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. ``right_by_grader`` of
-    the same answers are right by the rules. ``rubrics`` counts answers. The backend's own tokens and costs exclude
-    those of the judge.
+    ``graded`` have a verdict, and ``right`` of them the better one; the others are errors. The rules grade
+    ``graded_by_grader`` of the same answers, ``right_by_grader`` of them as right. ``rubrics`` counts answers. The
+    backend's own tokens and costs exclude those of the judge.
     """
 
     models: tuple[str, ...]
@@ -26,6 +26,7 @@ class JudgeResults(Frozen):
     graded: int
     right: int
     right_by_grader: int
+    graded_by_grader: int
     calls: int
     tokens: Tokens
     cost_usd: float | None
@@ -178,6 +179,7 @@ def judging_of(rows: Iterable[QuestionRow]) -> JudgeResults | None:
         graded=sum(judge.verdict is not None for _, judge in judged),
         right=sum(judge.verdict == "right" for _, judge in judged),
         right_by_grader=sum(by_rules),
+        graded_by_grader=len(by_rules),
         calls=sum(judge.calls for _, judge in judged),
         tokens=Tokens(
             prompt=sum(judge.tokens.prompt for _, judge in judged),

@@ -259,7 +259,7 @@ class Attributor:
             return Attribution(label=None, detail="closed_book has no memory: nothing was lost.")
         stages = self._stages(asked)
         if question.abstain:
-            return self._false_attribution(question, stages)
+            return self._false_attribution(question, stages, score)
         answerable = self.answerable(question)
         if answerable.held_by(stages.in_prompt):
             if not asked.prompt:
@@ -367,7 +367,10 @@ class Attributor:
                     if not contains(value, question.text):
                         yield value, f"turn {turns}" if turns else "a later turn"
 
-    def _false_attribution(self, question: Question, stages: Stages) -> Attribution:
+    def _false_attribution(self, question: Question, stages: Stages, score: Score) -> Attribution:
+        if is_abstention(score.predicted or ""):
+            detail = "The reply says that it was never said, and was not accepted."
+            return Attribution(label="false_attribution", detail=detail)
         answerable = Answerable(
             question.model_copy(update={"evidence_role": "supports"}), self._history.conversation.turns_by_id
         )

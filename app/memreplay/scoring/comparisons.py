@@ -244,8 +244,9 @@ def _table(pair: Pair) -> _Table:
         right_b = pair.verdicts_b.get(key)
         if right_b is not None:
             cells[right_a, right_b] += 1
-            conversations[key[:2]].append(right_a - right_b)
-            facts[pair.facts.get(key, key)].append(right_a - right_b)
+            fact = pair.facts.get(key, key)
+            conversations[fact[:2]].append(right_a - right_b)
+            facts[fact].append(right_a - right_b)
             only_a_cut += right_a and not right_b and key in pair.cut_b
             only_b_cut += right_b and not right_a and key in pair.cut_a
     return _Table(

@@ -139,8 +139,8 @@ class Repairs(Frozen):
     """Counts of how often one change repaired a wrong answer. ``share`` is repaired / graded; ``errors`` are in
     neither.
 
-    ``ci95`` is Wilson's interval. ``beyond_unchanged`` is the share minus that of the control on the same answers,
-    with its paired interval; null without the control.
+    ``ci95`` is Wilson's interval over questions. ``beyond_unchanged`` is the share minus that of the control on the
+    same answers, with its paired interval; null without the control.
     """
 
     graded: int

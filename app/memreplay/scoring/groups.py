@@ -61,19 +61,26 @@ class AskedOf(NamedTuple):
 
 
 def facts_among(questions: Iterable[AskedOf]) -> dict[Key, Key]:
-    """Return the fact that each question asks for.
+    """Return the fact that each question asks for, under the dataset that asks for it first.
 
-    Questions of a conversation with the same text and evidence ask for one fact if one is in words and the other
-    has options.
+    Questions of a conversation with the same text and evidence ask for one fact. Without evidence only those do of
+    which one is in words and the other has options: the same words can ask for another answer later. Two datasets
+    that share such a fact have the same conversation, such as LoCoMo and LoCoMo-MC10.
     """
+    questions = [*{one.key: one for one in questions}.values()]
+    first: dict[tuple[str, ...], str] = {}
+    home: dict[tuple[str, str], str] = {}
+    for (dataset, conversation, _), _, text, evidence in questions:
+        earlier = first.setdefault((conversation, text, *evidence), dataset) if evidence else dataset
+        if earlier != dataset:
+            home.setdefault((dataset, conversation), earlier)
     facts: dict[Key, Key] = {}
     asked: Counter[tuple[str, ...]] = Counter()
     for key, kind, text, evidence in questions:
-        if key not in facts:
-            fact = *key[:2], "\0".join((text, *evidence))
-            before = asked[kind, *fact]
-            asked[kind, *fact] += 1
-            facts[key] = (*fact[:2], f"{before}\0{fact[2]}")
+        fact = home.get(key[:2], key[0]), key[1], "\0".join((text, *evidence))
+        before = 0 if evidence else asked[kind, *fact]
+        asked[kind, *fact] += 1
+        facts[key] = (*fact[:2], f"{before}\0{fact[2]}")
     return facts
 
 
@@ -113,11 +120,14 @@ def share_of_facts(rows: Iterable[QuestionRow], field: InPrompt) -> float | None
     return mean([*facts_in_prompt(rows, field).values()])
 
 
-def by_conversation(shares: dict[Key, float]) -> list[tuple[float, int]]:
-    """Return, for each conversation, the sum of its questions' shares, and their number."""
+def by_conversation(shares: Mapping[Key, float], facts: Mapping[Key, Key]) -> list[tuple[float, int]]:
+    """Return, for each conversation, the sum of its questions' shares, and their number.
+
+    ``facts`` has what each question asks for; a key that it lacks is a fact itself.
+    """
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for (dataset, conversation, _), share in shares.items():
-        found[dataset, conversation].append(share)
+    for key, share in shares.items():
+        found[facts.get(key, key)[:2]].append(share)
     return [(sum(its_shares), len(its_shares)) for its_shares in found.values()]
 
 

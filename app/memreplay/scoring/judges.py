@@ -24,12 +24,16 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The right answers of one system under one judge and rubric."""
+    """The right answers of one system under one judge and rubric.
+
+    Repeats of a question are alike: the interval is over the ``questions``, not over the answers.
+    """
 
     judge: str
     system: str
     right: int
     graded: int
+    questions: int
 
     @property
     def share(self) -> float | None:
@@ -37,7 +41,7 @@ class Accuracy:
 
     @property
     def ci95(self) -> Interval | None:
-        return wilson_interval(self.right, self.graded) if self.graded else None
+        return None if self.share is None else wilson_interval(self.share * self.questions, self.questions)
 
 
 @dataclass(frozen=True)
@@ -89,15 +93,19 @@ def accuracies(by_judge: Mapping[str, Verdicts]) -> list[Accuracy]:
     """Return the accuracy of each system under each judge, in the order of both."""
     systems = list(dict.fromkeys(system_of(key) for verdicts in by_judge.values() for key in verdicts))
     return [
-        Accuracy(
-            judge,
-            system,
-            sum(right for key, right in verdicts.items() if system_of(key) == system),
-            sum(system_of(key) == system for key in verdicts),
-        )
+        _accuracy(judge, system, {key: right for key, right in verdicts.items() if system_of(key) == system})
         for judge, verdicts in by_judge.items()
         for system in systems
     ]
+
+
+def _accuracy(judge: str, system: str, verdicts: Verdicts) -> Accuracy:
+    return Accuracy(judge, system, sum(verdicts.values()), len(verdicts), _questions(verdicts))
+
+
+def _questions(verdicts: Verdicts) -> int:
+    """Return the number of answers, of which repeats count once."""
+    return len({key[:4] for key in verdicts})
 
 
 def agreements(by_judge: Mapping[str, Verdicts]) -> list[PairAgreement]:
@@ -118,15 +126,24 @@ def splits(by_judge: Mapping[str, Verdicts]) -> list[tuple[AnswerKeyOf, dict[str
     return sorted(split, key=lambda one: abs(sum(one[1].values()) / len(one[1]) - 0.5))
 
 
-def rankings(found: Sequence[Accuracy]) -> dict[str, list[str]]:
-    """Return the systems by falling accuracy under each judge; equal ones by name."""
-    by_judge: dict[str, list[Accuracy]] = {}
-    for each in found:
-        by_judge.setdefault(each.judge, []).append(each)
-    return {
-        judge: [each.system for each in sorted(ranked, key=lambda each: (-(each.share or 0.0), each.system))]
-        for judge, ranked in by_judge.items()
+def rankings(found: Sequence[Accuracy]) -> dict[str, list[list[str]]]:
+    """Return the systems by falling accuracy under each judge; equal ones share a place."""
+    by_judge: dict[str, dict[float, list[str]]] = {}
+    for each in sorted(found, key=lambda each: (-(each.share or 0.0), each.system)):
+        by_judge.setdefault(each.judge, {}).setdefault(each.share or 0.0, []).append(each.system)
+    return {each.judge: [*by_judge[each.judge].values()] for each in found}
+
+
+def contradicts(ranked: Mapping[str, Sequence[Sequence[str]]]) -> bool:
+    """Return whether one judge puts a system before another that a second judge puts before it."""
+    before = {
+        (first, second)
+        for places in ranked.values()
+        for better, worse in combinations(places, 2)
+        for first in better
+        for second in worse
     }
+    return any((second, first) in before for first, second in before)
 
 
 def calibrations(by_judge: Mapping[str, Verdicts], labels: Verdicts) -> list[Calibration]:
@@ -145,10 +162,9 @@ def _calibration(judge: str, verdicts: Verdicts, labels: Verdicts) -> Calibratio
     raw = sum(verdicts.values()) / len(verdicts) if verdicts else None
     corrected, bounds = None, None
     if raw is not None and sensitivity is not None and specificity is not None:
-        corrected, bounds = rogan_gladen(raw, len(verdicts), sensitivity, len(right), specificity, len(wrong)) or (
-            None,
-            None,
-        )
+        asked = _questions(verdicts)
+        found = rogan_gladen(raw, asked, sensitivity, len(right), specificity, len(wrong))
+        corrected, bounds = found or (None, None)
     return Calibration(
         judge=judge,
         labels=len(both),

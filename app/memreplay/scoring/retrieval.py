@@ -89,7 +89,7 @@ def _interval(facts: Mapping[Key, float]) -> Interval | None:
 
 
 def _clustered(facts: Mapping[Key, float]) -> Interval | None:
-    return clustered_interval(by_conversation(dict(facts)))
+    return clustered_interval(by_conversation(dict(facts), {}))
 
 
 def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from statistics import NormalDist
 
 Z_95 = 1.959963984540054
@@ -224,15 +224,20 @@ def paired_variance(b: int, c: int, n: int) -> float:
     return (b + c - (b - c) ** 2 / n) / n**2
 
 
+_EXACT_POWER = 50
+"""Questions up to which the power of the exact test is computed; beyond, it is that of a normal distribution."""
+
+
 def detectable_difference(
     discordant: float, n: float, confidence: float = 0.95, power: float = 0.8
 ) -> float | None:
     """Return the smallest difference of two rates that McNemar's test over ``n`` questions finds with this power.
 
-    Connor, R. J. (1987), "Sample size for testing differences in proportions for the paired-sample design",
-    Biometrics 43, 207–211: ``n = (z₁ √ψ + z₂ √(ψ − δ²))² / δ²``, solved for the difference δ, where ψ is the share
-    of ``discordant`` questions, which only one of the two has right, z₁ the quantile of the two-sided test and z₂
-    that of the power. No difference exceeds ψ: where none up to it is found, ψ grows with δ. None if not even the
+    Of few questions it is the power of the exact test, which finds nothing in five. Of many it is that of Connor,
+    R. J. (1987), "Sample size for testing differences in proportions for the paired-sample design", Biometrics 43,
+    207–211: ``n = (z₁ √ψ + z₂ √(ψ − δ²))² / δ²``, solved for the difference δ, where ψ is the share of
+    ``discordant`` questions, which only one of the two has right, z₁ the quantile of the two-sided test and z₂ that
+    of the power. No difference exceeds ψ: where none up to it is found, ψ grows with δ. None if not even the
     difference of 1 is found. For dependent questions pass their effective numbers, for one of several tests its
     own confidence.
     """
@@ -240,13 +245,49 @@ def detectable_difference(
 
     def is_found(difference: float) -> bool:
         share = max(discordant / n, difference)
+        if n <= _EXACT_POWER:
+            return _power_of_mcnemar(difference, share, int(n), 1 - confidence) >= power
         spread = math.sqrt(max(0.0, share - difference * difference))
         return difference * math.sqrt(n) >= z_test * math.sqrt(share) + z_power * spread
 
     if n == 0 or not is_found(1.0):
         return None
     low, high = 0.0, 1.0
-    for _ in range(50):
+    for _ in range(12 if n <= _EXACT_POWER else 50):
         middle = (low + high) / 2
         low, high = (low, middle) if is_found(middle) else (middle, high)
     return high
+
+
+_NEGLIGIBLE = 1e-7
+
+
+def _power_of_mcnemar(difference: float, discordant: float, n: int, level: float) -> float:
+    """Return the probability that the exact test over ``n`` questions finds a difference.
+
+    On a share ``discordant`` of them only one of the two is right.
+    """
+    favoured = (discordant + difference) / (2 * discordant) if discordant else 0.5
+    found = 0.0
+    for differing in range(1, n + 1):
+        likely = math.comb(n, differing) * discordant**differing * (1 - discordant) ** (n - differing)
+        if likely < _NEGLIGIBLE:
+            continue
+        found += likely * sum(
+            math.comb(differing, against)
+            * (
+                favoured ** (differing - against) * (1 - favoured) ** against
+                + favoured**against * (1 - favoured) ** (differing - against)
+            )
+            for against in range(_most_against(differing, level) + 1)
+        )
+    return found
+
+
+@cache
+def _most_against(differing: int, level: float) -> int:
+    """Return the most disagreements for the worse one that the exact test still calls significant; -1 if none."""
+    against = 0
+    while 2 * against < differing and mcnemar_exact(differing - against, against) < level:
+        against += 1
+    return against - 1

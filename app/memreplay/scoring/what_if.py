@@ -25,6 +25,7 @@ from memreplay.scoring.counterfactuals import (
     cure_of,
     least_repair,
 )
+from memreplay.scoring.groups import Key, key_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.statistics import paired_interval, wilson_interval
 from memreplay.scoring.verdicts import INTERVENTIONS, LABELS, VERDICTS, Fault, Intervention
@@ -226,25 +227,30 @@ def _repaired(row: QuestionRow) -> dict[Intervention, bool | None]:
 
 def _repairs(rows: Rows) -> dict[Intervention, Repairs]:
     """Return the repairs by change, in their order, without changes that were asked of no row."""
-    found = [_repaired(row) for row in rows]
-    return {name: _repairs_of(name, found) for name in INTERVENTIONS if any(name in one for one in found)}
+    found = [(key_of(row), _repaired(row)) for row in rows]
+    return {name: _repairs_of(name, found) for name in INTERVENTIONS if any(name in one for _, one in found)}
 
 
-def _repairs_of(name: Intervention, rows: Iterable[Mapping[Intervention, bool | None]]) -> Repairs:
-    asked = [row for row in rows if name in row]
+def _repairs_of(name: Intervention, found: Iterable[tuple[Key, Mapping[Intervention, bool | None]]]) -> Repairs:
+    """Return the repairs by one change; intervals are over questions, since repeats of one are alike."""
+    keyed = [(key, row) for key, row in found if name in row]
+    asked = [row for _, row in keyed]
     graded = [row for row in asked if row[name] is not None]
+    questions = len({key for key, row in keyed if row[name] is not None})
+    per_question = questions / len(graded) if graded else 1.0
     repaired = sum(bool(row[name]) for row in graded)
     both = [(bool(row[name]), bool(row["unchanged"])) for row in graded if row.get("unchanged") is not None]
     paired = bool(both) and name != "unchanged"
     only_this, only_control = both.count((True, False)), both.count((False, True))
+    counts = only_this * per_question, only_control * per_question, len(both) * per_question
     return Repairs(
         graded=len(graded),
         repaired=repaired,
         errors=len(asked) - len(graded),
         share=repaired / len(graded) if graded else None,
-        ci95=wilson_interval(repaired, len(graded)),
+        ci95=wilson_interval(repaired * per_question, questions),
         beyond_unchanged=(only_this - only_control) / len(both) if paired else None,
-        beyond_ci95=paired_interval(only_this, only_control, len(both)) if paired else None,
+        beyond_ci95=paired_interval(*counts) if paired else None,
     )
 
 

@@ -11,8 +11,10 @@ from memreplay.scoring.judges import (
     accuracies,
     agreements,
     calibrations,
+    contradicts,
     rankings,
     splits,
+    system_of,
 )
 from memreplay.text import shortened
 from memreplay.views.table import Table
@@ -57,11 +59,13 @@ def judges_text(
     split = splits(by_judge)
     if len(by_judge) > 1:
         yield f"The judges split on {counted(len(split), 'answer')}."
-        for (conversation, *_, question_id, _repeat), said in split[:most_splits]:
+        for key, said in split[:most_splits]:
+            conversation, _, _, question_id, repeat = key
+            which = f"{question_id} of {system_of(key)}" + (f", repeat {repeat}" if repeat else "")
             right = ", ".join(judge for judge, verdict in said.items() if verdict)
             wrong = ", ".join(judge for judge, verdict in said.items() if not verdict)
             text = shortened(questions.get((conversation, question_id), ""), _LONGEST)
-            yield f"- {question_id}: {text} — right by {right}; wrong by {wrong}"
+            yield f"- {which}: {text} — right by {right}; wrong by {wrong}"
         if most_splits is not None and len(split) > most_splits:
             yield f"- and {len(split) - most_splits:,} more, which an HTML page has"
     calibrated = calibrations(by_judge, labels)
@@ -101,12 +105,13 @@ def judges_text(
         )
 
 
-def _ranking(ranked: Mapping[str, list[str]]) -> Iterator[str]:
-    if not ranked or len(next(iter(ranked.values()))) < 2:
+def _ranking(ranked: Mapping[str, list[list[str]]]) -> Iterator[str]:
+    orders = {judge: ", ".join(" = ".join(systems) for systems in places) for judge, places in ranked.items()}
+    if not any(len(places) > 1 for places in ranked.values()):
         return
-    orders = {tuple(systems) for systems in ranked.values()}
-    if len(orders) == 1:
-        yield f"The ranking is the same under every judge and rubric: {', '.join(orders.pop())}."
+    if len(set(orders.values())) == 1:
+        yield f"The ranking is the same under every judge and rubric: {next(iter(orders.values()))}."
         return
-    yield "The ranking depends on the judge:"
-    yield from (f"- {judge}: {', '.join(systems)}" for judge, systems in ranked.items())
+    depends = contradicts(ranked)
+    yield "The ranking depends on the judge:" if depends else "No judge ranks two systems the other way round:"
+    yield from (f"- {judge}: {order}" for judge, order in orders.items())

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from memory_backends.controls import CONTROLS, ORACLE, can_be_retried
 from memreplay.conversations.option_style import OptionStyle
-from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.numbers import UNKNOWN, counted, dollars, share
 from memreplay.printable import printable
 from memreplay.scoring.agreement import RATERS, Disagreement
@@ -33,6 +33,7 @@ def remarks(results: Results) -> list[str]:
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
+    sentences += _prompt_sentences(results)
     sentences += _reader_sentences(results)
     sentences += _fit_sentences(results)
     sentences += _twin_sentences(results)
@@ -51,6 +52,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _abstention_sentences(results)
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
     sentences += _evidence_sentences(results)
+    sentences += _f1_sentences(results)
     if any(row.failure == "guessed" and row.closed_book_correct is None for row in results.questions):
         sentences.append("guessed: or lucky; without a closed_book answer the two cannot be told apart.")
     if results.answer_key is not None:
@@ -99,6 +101,7 @@ def headline_remarks(results: Results) -> list[str]:
     if results.run.status != "finished":
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
+    sentences += _prompt_sentences(results)
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
     sentences += _error_sentences(results)
@@ -119,7 +122,9 @@ def _lost_sentences(results: Results) -> Iterator[str]:
     """Yield for each memory at which stage its wrong answers were lost."""
     for name, backend in results.backends.items():
         lost = [
-            f"{count} {label.replace('_', ' ')}" for label in WRONG if (count := backend.failures.get(label, 0))
+            f"{count} {label.replace('_', ' ')}"
+            for label in WRONG
+            if label != "error" and (count := backend.failures.get(label, 0))
         ]
         if lost:
             yield f"{name} lost: {', '.join(lost)}."
@@ -132,11 +137,12 @@ _FLOOR = 0.6
 def _reader_sentences(results: Results) -> list[str]:
     """Say of each model that fails even with the evidence that what reaches the prompt comes first."""
     return [
-        f"{_reader_of(results, oracle)} finds only {share(oracle.accuracy)} of the answers with the evidence in"
+        f"{_reader_of(results, oracle)} finds only {share(found)} of the answers with the evidence in"
         " front of it (oracle), so that accuracy says little of the memories."
         f"{_held_in_prompts(results, oracle.model)}"
         for oracle in results.backends.values()
-        if oracle.backend == ORACLE and oracle.accuracy is not None and oracle.accuracy < _FLOOR
+        if oracle.backend == ORACLE and (found := oracle.headline.accuracy_without_adversarial) is not None
+        if found < _FLOOR
     ]
 
 
@@ -158,14 +164,16 @@ def _everyday_conclusions(results: Results) -> list[str]:
     """Return which memory is better than which on these questions, the widest lead first, and where that cannot be
     told. Nothing is concluded of a pair with a control, which has a p of its own but none in the family.
 
-    Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead.
+    Where a reader fails even with the evidence, what reaches the prompt stands before accuracy, lead by lead; where
+    accuracy tells nothing apart, it stands behind that sentence.
     """
-    memories = [each for each in results.comparisons if each.p_holm is not None or each.p_value is None]
-    right = _leads(memories)
+    memories = [each for each in results.comparisons if each.n and each.p_holm is not None]
+    prompts = [each for each in results.prompt_comparisons if each.n and each.metric == "answer_in_prompt"]
+    right, held = _leads(memories), _leads(prompts)
     if not _reader_sentences(results):
-        return right or [_undecided(memories)] if memories else []
-    prompts = [each for each in results.prompt_comparisons if each.metric == "answer_in_prompt"]
-    held = _leads(prompts) or ([_undecided(prompts)] if prompts and not _fit_sentences(results) else [])
+        return right or ([_undecided(memories), *held] if memories else [])
+    if prompts and not held and not _fit_sentences(results):
+        held = [_undecided(prompts)]
     return [lead for pair in zip_longest(held, right) for lead in pair if lead is not None]
 
 
@@ -183,7 +191,7 @@ def _undecided(compared: Sequence[Comparison]) -> str:
             f"{_counts(widest)}, but they differ in only {counted(widest.conversations_differing, 'conversation')}"
             f" of {widest.conversations}: too few to say whether that holds for others."
         )
-    asked, better = ("facts", "brings more into the prompt") if is_prompt else ("questions", "is better")
+    asked, better = ("facts", "brings more into the prompt") if is_prompt else ("questions", "answers better")
     return f"These {asked} are too few, or the memories too alike, to say which of them {better}."
 
 
@@ -247,12 +255,38 @@ def _sample_sentences(results: Results) -> list[str]:
     settings, tests = results.run.settings, any(row.kind == "test" for row in results.questions)
     asked, drawn_by = ("tests", "dataset") if tests else ("questions", "type")
     if (size := settings.get("sample")) is not None:
+        drawn = len({key_of(row) for row in results.questions})
+        is_all = drawn < size and results.run.status == "finished"
         return [
-            f"sample: at most {size} {asked} were drawn, stratified by {drawn_by}, with seed {settings['seed']}."
+            f"sample: all {drawn} {asked} were asked, which are fewer than the {size} of --sample."
+            if is_all
+            else f"sample: {size} {asked} were drawn, stratified by {drawn_by}, with seed {settings['seed']}."
         ]
     if (first := settings.get("limit")) is not None:
         return [f"limit: only the first {first} {asked} were asked."]
     return []
+
+
+def _prompt_sentences(results: Results) -> list[str]:
+    """Say in which words language models were asked: published figures depend on them."""
+    name = results.run.settings.get("prompt")
+    is_asked = {backend.model for backend in results.backends.values()} - {EXTRACTIVE_MODEL, AGENT_MODEL}
+    if not name or not is_asked:
+        return []
+    return [f"prompt: {printable(str(name))}, the wording of the questions to models (--prompt)."]
+
+
+def _f1_sentences(results: Results) -> list[str]:
+    """Say so if LoCoMo's own F1 is that of replies to other words than LoCoMo's."""
+    has_f1 = any(
+        found.recall is not None and found.recall.locomo_f1 is not None for found in results.backends.values()
+    )
+    if not has_f1 or results.run.settings.get("prompt") == "locomo":
+        return []
+    return [
+        "LoCoMo's own F1: it stands beside published figures only under --prompt locomo. Of replies to adversarial"
+        " questions it takes two phrases alone for right, which other prompts do not ask for."
+    ]
 
 
 def _fit_sentences(results: Results) -> list[str]:
@@ -276,14 +310,14 @@ def _fit_sentences(results: Results) -> list[str]:
 
 
 def _twin_sentences(results: Results) -> list[str]:
-    """Say so if facts are asked twice, in words and with options."""
+    """Say so if facts are asked more than once."""
     asked = Counter(facts_of(results.questions).values())
     twins = sum(number > 1 for number in asked.values())
     if not twins:
         return []
     return [
-        f"asked twice: {twins} of {counted(len(asked), 'fact')}, in words and with options. Accuracy counts both"
-        " answers; intervals, p and the detectable difference take them as one."
+        f"asked more than once: {twins} of {counted(len(asked), 'fact')}, in words and with options or in the same"
+        " words. Accuracy counts each answer; intervals, p and the detectable difference take them as one."
     ]
 
 
@@ -293,7 +327,7 @@ def _error_sentences(results: Results) -> list[str]:
     if not reasons:
         return []
     retry = " To retry, run the same command with --resume --retry-errors."
-    advice = retry if any(map(can_be_retried, reasons)) else ""
+    advice = retry if any(can_be_retried(reason) and "--judge" not in reason for reason in reasons) else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
         f" wrong: {_most_common(reasons)}.{advice}"
@@ -318,7 +352,7 @@ def _verdict_sentences(results: Results) -> list[str]:
 
 
 def _abstention_sentences(results: Results) -> list[str]:
-    """Return how many right answers only say that it was never said: so much can be earned without finding
+    """Return how many right answers need only say that it was never said: so much can be earned without finding
     anything.
     """
     if not any(row.abstain for row in results.questions):
@@ -328,8 +362,8 @@ def _abstention_sentences(results: Results) -> list[str]:
         right = [row for row in rows if row.outcome == "correct"]
         counts.append(f"{name} {sum(row.abstain for row in right)} of {len(right)}")
     return [
-        f"abstentions: of the right answers so many say that it was never said: {', '.join(counts)}. Without any"
-        " memory these can be had by always saying so; the column answerable leaves such questions out."
+        f"abstentions: so many right answers are to questions of which nothing was ever said: {', '.join(counts)}."
+        " Without any memory these can be had by always saying so; the column answerable leaves such questions out."
     ]
 
 

@@ -22,7 +22,7 @@ def sweep_table(result: Swept) -> Table:
                 one_line(row.setting),
                 share(row.share),
                 interval(row.interval),
-                "" if row is result.rows[0] else points(row.difference),
+                "" if row is result.rows[0] else points(row.difference_adjusted),
                 "" if row is result.rows[0] else p_value(row.p_adjusted),
                 share(row.accuracy),
                 f"{row.tokens:,.0f}",
@@ -55,7 +55,8 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
     if others:
         yield (
             f"p: McNemar's exact test against {one_line(first.setting)}, on the same {first.questions} questions,"
-            f" adjusted by Holm for {counted(others, 'comparison')}; intervals are over questions."
+            f" adjusted by Holm for {counted(others, 'comparison')}; the intervals of differences by Bonferroni."
+            " These are approximate: where one leaves out 0 beside a larger p, the test, which is exact, decides."
         )
     if best is first:
         yield f"No setting holds more than the first, {one_line(first.setting)}."
@@ -64,7 +65,7 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
         where = "the other half of the questions; on this half it" if result.is_split else "these questions; it"
         yield (
             f"{one_line(best.setting)} was chosen by {where} holds {share(best.share)} against {share(first.share)}"
-            f" (difference {points(best.difference)} points, {_p(result.p_of_chosen)}){told}."
+            f" (difference {points(result.difference_of_chosen)} points, {_p(result.p_of_chosen)}){told}."
         )
     for name, why in result.failed.items():
         yield f"{one_line(name)} failed: {one_line(why)}"

@@ -49,14 +49,17 @@ def tables_of(results: Results) -> list[Table]:
 
 
 def headline_table(results: Results) -> Table:
-    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining."""
+    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining.
+
+    The interval is that over conversations, if there are several: over their questions alone it is too narrow.
+    """
     headings = ("memory", "right", "accuracy", "95 %", "answer in prompt", "tokens", "cost")
     rows = [
         (
             name,
             f"{sum(part.correct for part in found.sections)} of {sum(part.graded for part in found.sections)}",
             share(found.headline.accuracy),
-            interval(found.headline.ci95),
+            interval(found.headline.ci95_clustered or found.headline.ci95),
             UNKNOWN if found.retrieval is None else share(found.retrieval.answer_in_prompt),
             number(found.headline.prompt_tokens_per_question),
             dollars(found.cost_usd),
@@ -96,7 +99,7 @@ def _wanted(results: Results) -> list[tuple[str, _BackendColumns]]:
     return [
         ("", _with_any(results, _SCORES)),
         ("What the scores rest on", _with_any(results, _SUPPORT)),
-        ("Evidence at equal tokens", _measured(results, _RETRIEVAL)),
+        ("Answers at equal tokens", _measured(results, _RETRIEVAL)),
         ("Recall at equally many hits", _measured(results, recall_at)),
         # The tokens of imported runs are unknown.
         ("Accuracy against tokens", _with_any(results, _AGAINST_TOKENS) if tokens_are_known else {}),
@@ -228,7 +231,7 @@ def _recall_at(cutoffs: Iterable[str]) -> _BackendColumns:
 _with_evidence = _retrieval(lambda found: number(found.questions))
 
 
-_EVIDENCE_AT = f"evidence in {HEADLINE_TOKENS:,} tokens"
+_ANSWER_AT = f"answer in {HEADLINE_TOKENS:,} tokens"
 
 _SCORES: Final[_BackendColumns] = {
     "right": (
@@ -262,7 +265,7 @@ _SCORES: Final[_BackendColumns] = {
         _answerable(lambda backend, n: share_of(backend.headline.accuracy_without_adversarial, n)),
         "accuracy without the questions whose right answer is that it was never said",
     ),
-    _EVIDENCE_AT: (
+    _ANSWER_AT: (
         _at_tokens("evidence", HEADLINE_TOKENS),
         f"share of questions with evidence whose answer a prompt of {HEADLINE_TOKENS:,} tokens would hold, word for"
         " word or by its content, read off the recorded ranking; – for a memory that ranks nothing",
@@ -346,7 +349,7 @@ _SUPPORT: Final[_BackendColumns] = {
 
 _RETRIEVAL: Final[_BackendColumns] = {
     **{
-        f"evidence {budget:,}": (
+        f"answer {budget:,}": (
             _at_tokens("evidence", budget),
             f"share of questions with evidence whose answer a prompt of {budget:,} tokens would hold, read off the"
             " recorded ranking",
@@ -380,8 +383,8 @@ _AGAINST_TOKENS: Final[_BackendColumns] = {
         "mean tokens of a prompt",
     ),
     "accuracy": _SCORES["accuracy"],
-    _EVIDENCE_AT: _SCORES[_EVIDENCE_AT],
-    "evidence in prompt": _SUPPORT["evidence in prompt"],
+    _ANSWER_AT: _SCORES[_ANSWER_AT],
+    "answer in prompt": _SUPPORT["answer in prompt"],
 }
 
 _WORK: Final[_BackendColumns] = {
@@ -450,8 +453,8 @@ _JUDGING: Final[_BackendColumns] = {
     ),
     "right by judge": (_judged(lambda judge: f"{judge.right}/{judge.graded}"), "right answers by the judge"),
     "right by grader": (
-        _judged(lambda judge: f"{judge.right_by_grader}/{judge.answers}"),
-        "right answers by the grader's rules, of those that the judge was asked about",
+        _judged(lambda judge: f"{judge.right_by_grader}/{judge.graded_by_grader}"),
+        "right answers by the grader's rules, of those that the judge was asked about and the rules grade",
     ),
     **_agreement_columns("grader", "judge", "judge and grader"),
     **_agreement_columns("grader", "hand", "hand and grader"),

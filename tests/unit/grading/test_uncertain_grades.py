@@ -18,7 +18,7 @@ def test_a_grade_is_certain_where_a_reply_says_the_answer_or_another_value(text:
     assert not score_recall(recall(), text).uncertain
 
 
-def test_a_rejected_reply_is_the_more_doubtful_the_closer_it_is_to_the_answer() -> None:
+def test_an_answer_in_other_words_is_doubtful_and_a_rejected_reply_the_more_the_closer_it_is() -> None:
     question = recall(
         text="Why did Ana sell the van?", expected="it was too expensive to keep on the road", expected_entities=()
     )
@@ -27,27 +27,16 @@ def test_a_rejected_reply_is_the_more_doubtful_the_closer_it_is_to_the_answer() 
         for text in (
             "Because it had become too expensive for her to drive it on that road.",
             "Because the expenses of the roads had grown.",
-            "Because her sister wanted it.",
+            "Her sister.",
             "She never said.",
         )
     ]
     assert [(score.outcome, score.decided_by, score.uncertain) for score in scores] == [
-        ("correct", "overlap", False),
+        ("correct", "overlap", True),
         ("wrong", "no_match", True),
         ("wrong", "no_match", False),
         ("wrong", "abstention", False),
     ]
-
-
-def test_a_right_reply_is_doubtful_if_it_says_much_else() -> None:
-    reply = "Ida and Bo" + "".join(
-        f", where {word} stood" for word in "trees roses sheds wells fences stalls".split()
-    )
-    assert not score_recall(recall(), reply[:40]).uncertain
-    scored = score_recall(
-        recall(), f"{reply}, and old walls, brown cows, grey ponds, wild ducks, red barns and hay lay."
-    )
-    assert (scored.outcome, scored.uncertain) == ("correct", True)
 
 
 @pytest.mark.parametrize(

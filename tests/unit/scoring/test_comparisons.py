@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, prompts_within, verdicts_of
+from memreplay.scoring.groups import facts_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import detectable_difference, paired_interval
@@ -43,7 +44,7 @@ def test_below_ten_conversations_it_is_mcnemar_and_no_claim_beyond_them() -> Non
     assert found.words == (
         "hybrid beats rag on these 9 questions by 100.0 points (95 % 52.9 to 100.0);"
         " 9 only hybrid, 0 only rag; p = 0.0039, which holds for these 9 conversations alone;"
-        " detectable from 81.6 points on"
+        " detectable from 81.5 points on"
     )
 
 
@@ -176,13 +177,35 @@ def test_facts_that_are_asked_twice_make_no_difference_more_certain() -> None:
     assert five.detectable == detectable_difference(5, 5)
 
 
-def test_questions_of_one_kind_are_facts_of_their_own_even_if_they_are_worded_alike() -> None:
+def test_questions_of_one_kind_are_facts_of_their_own_even_if_they_are_worded_alike_and_name_no_evidence() -> None:
     rows = {
         name: [each for each in twins(name, right=name == "hybrid") if each.kind == "recall"]
         for name in ("hybrid", "rag")
     }
     alike = {name: [each.model_copy(update={"question": "Which?"}) for each in its] for name, its in rows.items()}
     assert compare_pairs(pairs_within(alike, {})) == compare_pairs(pairs_within(rows, {}))
+
+
+def test_a_question_asked_again_word_for_word_is_one_fact_if_its_evidence_is_the_same() -> None:
+    def facts(**same: object) -> int:
+        rows = [each for each in twins("hybrid") if each.kind == "recall"]
+        return len({*facts_of(each.model_copy(update={"question": "Which?", **same}) for each in rows).values()})
+
+    assert (facts(evidence=("t1",)), facts()) == (1, 10)
+
+
+def test_two_datasets_with_the_same_facts_have_the_same_conversations() -> None:
+    def rows(backend: str, right: bool) -> list[QuestionRow]:
+        again = {"dataset": "options", "kind": "choice"}
+        found = [
+            each.model_copy(update={"evidence": (f"t{place}",), "conversation": f"c{place // 2}"})
+            for place, each in enumerate(twins(backend, right=right))
+            if each.kind == "recall"
+        ]
+        return [*found, *(each.model_copy(update=again) for each in found)]
+
+    (found,) = compare_pairs(pairs_within({"hybrid": rows("hybrid", True), "rag": rows("rag", False)}, {}))
+    assert (found.n, found.conversations, found.p_value) == (20, 10, pytest.approx(2 / 2**10))
 
 
 def test_the_sentence_names_the_better_backend_first() -> None:

@@ -262,6 +262,10 @@ def test_the_detectable_difference_solves_the_formula_for_the_number_of_question
 def test_few_questions_detect_no_difference() -> None:
     assert detectable_difference(1, 3) is None
     assert detectable_difference(0, 0) is None
+    assert detectable_difference(5, 5) is None, "p of the exact test is at least 2/2^5"
+    assert detectable_difference(6, 6) == pytest.approx(0.8 ** (1 / 6) * 2 - 1, abs=0.01), (
+        "all six must differ alike"
+    )
 
 
 def test_quantiles_of_other_levels_are_those_of_scipy() -> None:

@@ -89,8 +89,8 @@ def test_a_right_answer_costs_what_all_answers_cost() -> None:
 
 
 def test_conversations_widen_the_interval() -> None:
-    rows = [asked(RIGHT, conversation=str(n % 4), question_id=str(n)) for n in range(8)]
-    rows += [asked(WRONG, conversation="4", question_id=str(n)) for n in range(3)]
+    rows = [asked(RIGHT, conversation=str(n % 4), question_id=str(n), question=f"{n}?") for n in range(8)]
+    rows += [asked(WRONG, conversation="4", question_id=str(n), question=f"{n}?") for n in range(3)]
     headline = headline_of([*rows, asked(ERROR, conversation="5")])
     assert headline.conversations == 5
     assert headline.ci95 == wilson_interval(8, 11)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from memreplay.scoring.judges import AnswerKeyOf, accuracies, calibrations, rankings, rogan_gladen
+from memreplay.scoring.judges import (
+    AnswerKeyOf,
+    accuracies,
+    calibrations,
+    contradicts,
+    rankings,
+    rogan_gladen,
+)
 
 
 def key(number: int, system: str = "a") -> AnswerKeyOf:
@@ -36,4 +43,18 @@ def test_labels_count_from_thirty_on() -> None:
 def test_the_ranking_can_depend_on_the_judge() -> None:
     one = {key(1, "a"): True, key(1, "b"): False}
     other = {key(1, "a"): False, key(1, "b"): True}
-    assert rankings(accuracies({"x": one, "y": other})) == {"x": ["a@m", "b@m"], "y": ["b@m", "a@m"]}
+    ranked = rankings(accuracies({"x": one, "y": other}))
+    assert ranked == {"x": [["a@m"], ["b@m"]], "y": [["b@m"], ["a@m"]]} and contradicts(ranked)
+
+
+def test_a_judge_that_calls_all_alike_contradicts_none() -> None:
+    one = {key(1, "a"): False, key(1, "b"): True}
+    ranked = rankings(accuracies({"x": one, "y": dict.fromkeys(one, True)}))
+    assert ranked == {"x": [["b@m"], ["a@m"]], "y": [["a@m", "b@m"]]} and not contradicts(ranked)
+
+
+def test_repeats_of_a_question_make_its_interval_no_narrower() -> None:
+    once = {key(number): number < 3 for number in range(6)}
+    twice = once | {(*one[:4], 1): right for one, right in once.items()}
+    (first,), (second,) = accuracies({"x": once}), accuracies({"x": twice})
+    assert (first.graded, second.graded, first.ci95) == (6, 12, second.ci95)

@@ -173,7 +173,7 @@ def test_a_kind_that_was_not_asked_is_null() -> None:
 
 def test_retrieval_is_averaged_over_questions_whose_evidence_supports_the_answer() -> None:
     found = choice(evidence=("t1",), evidence_role="supports")
-    second, third = (found.model_copy(update={"id": id_}) for id_ in ("second", "third"))
+    second, third = (found.model_copy(update={"id": id_, "text": f"{id_}?"}) for id_ in ("second", "third"))
     tempting = choice(evidence=("t1",), evidence_role="tempting", abstain=True)
     retrieval = (
         results_of(

@@ -69,6 +69,12 @@ def test_alike_prompts_are_called_so_even_where_accuracy_differs() -> None:
     assert found[2].startswith("hybrid is better than rag here")
 
 
+def test_prompts_that_differ_are_told_where_accuracy_does_not() -> None:
+    second, first = said(rows("oracle", 40, 40), rows("hybrid", 12, 36), rows("rag", 11, 20))
+    assert first.startswith("hybrid brings more answers into the prompt than rag here: 36 against 20")
+    assert second == "These questions are too few, or the memories too alike, to say which of them answers better."
+
+
 def test_the_floor_stands_before_what_fits() -> None:
     found = said(rows("oracle", 20, 40), rows("hybrid", 18, 40), rows("rag", 17, 40))
     assert found[0].startswith("The reader finds only") and found[1].startswith("everything fits")

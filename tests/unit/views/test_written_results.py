@@ -25,7 +25,7 @@ from memreplay.scoring.writing import Writing
 from memreplay.views.remarks import remarks
 from memreplay.views.tables import tables_of
 from tests.tables import failing
-from tests.unit.scoring.samples import choice, hit, recall, reply, row
+from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
 
 RUN = RunFacts(
     id="r1",
@@ -205,7 +205,8 @@ def test_it_is_said_how_many_right_answers_only_say_that_it_was_never_said() -> 
     unsaid = choice(id="n", expected="Not answerable", correct_index=8, abstain=True)
     rows = [row(choice(), reply("3")), row(unsaid, reply("8")), row(unsaid, reply("8"), backend="closed_book")]
     said = [sentence for sentence in remarks(results_of(*rows)) if sentence.startswith("abstentions: ")]
-    assert len(said) == 1 and "say that it was never said: rag 1 of 2, closed_book 1 of 1. Without any" in said[0]
+    assert len(said) == 1
+    assert "to questions of which nothing was ever said: rag 1 of 2, closed_book 1 of 1. Without any" in said[0]
     assert not any(sentence.startswith("abstentions") for sentence in remarks(results_of(rows[0])))
 
 
@@ -254,9 +255,16 @@ def test_it_is_said_that_not_everything_was_asked_and_how_repeats_count() -> Non
         for repeat in (0, 1)
     ]
     said = remarks(build_results(run, rows))
-    assert said[0] == "sample: at most 2 questions were drawn, stratified by type, with seed 7."
+    assert said[0] == "sample: 2 questions were drawn, stratified by type, with seed 7."
     assert any("a question counts as right if more than half of its repeats are" in sentence for sentence in said)
     assert not any("repeats" in sentence for sentence in remarks(results_of(*(r for r in rows if not r.repeat))))
+
+
+@pytest.mark.parametrize(("model", "said"), [(MODEL, True), (EXTRACTIVE_MODEL, False)])
+def test_the_prompt_is_named_where_a_language_model_reads_it(model: str, said: bool) -> None:
+    run = RUN.model_copy(update={"settings": {"prompt": "locomo"}})
+    results = build_results(run, [row(choice(), reply("3")).model_copy(update={"model": model})])
+    assert ("prompt: locomo, the wording of the questions to models (--prompt)." in remarks(results)) is said
 
 
 def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_change() -> None:
@@ -278,13 +286,13 @@ def test_questions_in_words_and_with_options_have_figures_of_their_own() -> None
     columns = columns_in(mixed)[""]
     assert (columns["in words"]["rag"], columns["by choice"]["rag"]) == ("0.0 % of 1", "50.0 % of 2")
     assert "by choice" not in columns_of(row(choice(), reply("3")))[""]
-    assert not any(sentence.startswith("asked twice") for sentence in remarks(mixed))
+    assert not any(sentence.startswith("asked more than once") for sentence in remarks(mixed))
 
 
 def test_a_question_asked_in_words_and_with_options_is_said_to_be_no_new_evidence() -> None:
     rows = [row(recall(text="Which fruit?"), reply("No idea")), row(choice(id="q-mc"), reply("3"))]
     (sentence,) = remarks(results_of(*rows))
-    assert sentence.startswith("asked twice: 1 of 1 fact, in words and with options")
+    assert sentence.startswith("asked more than once: 1 of 1 fact, in words and with options or")
 
 
 def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was_used() -> None:
@@ -292,12 +300,10 @@ def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was
     rows = [row(FOUND, reply("3"), hit(1, "t1", tokens=400), hit(2, "t2", tokens=600))]
     text = markdown_of(build_results(run, rows))
     assert "recall@3" in text and "recall@10" not in text and "recall@5" not in text
-    assert "| backend | of | evidence 256 | evidence 512 | evidence 1,024 | evidence 2,048 | recall 256 |" in text
+    assert "| backend | of | answer 256 | answer 512 | answer 1,024 | answer 2,048 | recall 256 |" in text
     assert "| rag | 1 | 0.0 % | 0.0 % | 100.0 % | 100.0 % | 0.0 % | 50.0 % | 100.0 % | 100.0 % |\n" in text
     assert "| backend | of | recall@1 | recall@3 | tokens/hit | turns/hit |" in text and "| 500.0 | 1.0 |" in text
-    assert (
-        "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | evidence in 1,024" in text
-    )
+    assert "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | answer in 1,024" in text
     assert "- *recall@3*: share of a question's evidence turns in the first 3 hits, on average" in text
 
 
@@ -348,7 +354,7 @@ def test_options_chosen_count_all_repeats_and_say_so() -> None:
 
 def test_shares_at_equal_tokens_name_their_number_of_questions_only_where_there_are_any() -> None:
     rows = [row(FOUND, reply("3"), hit(1, "t1", "t2"), backend=name) for name in ("rag", "closed_book")]
-    for title in ("Evidence at equal tokens", "Recall at equally many hits"):
+    for title in ("Answers at equal tokens", "Recall at equally many hits"):
         assert columns_of(*rows)[title]["of"] == {"rag": "1", "closed_book": "–"}
 
 
