@@ -131,8 +131,7 @@ _GUESSES = re.compile(
     r"|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
-_ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
-"""A word that begins what was not told: "what she earns"."""
+_ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")  # It begins "what she earns".
 _LINK: Final = re.compile(r"\A(?:and|so|but|yet|although|though|y|pero|aunque) ")
 _NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
 _ANY: Final = FORMS_A_QUESTION | frozenset(

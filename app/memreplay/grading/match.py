@@ -38,8 +38,6 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     most two other words between them ("the latrine of the friary" for "friary latrine").
     """
     wanted = _wanted(answer)
-    if not wanted:
-        return
     is_bare = all(map(is_stop_word, wanted))
     content = list(enumerate(tokens_of(text))) if is_bare else _content_with_marks(text)
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}

@@ -378,9 +378,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
         else:
             break
         used = length
-    if not used:
-        return 0, 0.0
-    half = next((words for words in _HALVES if spells(found, index + used, words)), None)
+    half = next((words for words in _HALVES if used and spells(found, index + used, words)), None)
     is_time = index > 0 and found[index - 1].text in ("la", "las")
     return (used + len(half), total + current + 0.5) if half and not is_time else (used, float(total + current))
 
@@ -445,8 +443,6 @@ _AFTER_THESE: Final = frozenset(
 
 def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
     """Return whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
-    if unit in _MONEY and index + 1 < len(found) and found[index + 1].kind == "number":
-        return index > 0 and found[index - 1].text in _ONE
     if index == 0 or found[index - 1].text not in _ONE:
         return has_half
     before = found[index - 2].text if index > 1 else ""

@@ -123,9 +123,7 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
 
 
 _ASKS_IN_WHAT_ORDER: Final = re.compile(r"\b(?:what|which|the|que) (?:order|orden|sequence)\b")
-_ASKS_FOR_ALL: Final = re.compile(
-    r"\b(?:who|quien|quienes|which|cuales|(?:what|que) (?!is |was |has |does |es )\w+s)\b"
-)
+_ASKS_FOR_ALL: Final = re.compile(r"\b(?:who|quien\w*|which|cuales|(?:what|que) (?!is |was |has |does |es )\w+s)\b")
 _ENDS_A_LIST: Final = re.compile(r"[.!?:;()—–\n](?=\s|\Z)")
 _LAST_ITEM: Final = re.compile(r",? (?:and|y) ")
 _WHOSE: Final = frozenset("his her their your my our its su sus mi mis tu tus".split())
@@ -263,9 +261,7 @@ _ONCE: Final = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until(?! \Z)|once|(?:started"
     r"|began) (?:out|off|with|as)|before (?:that|then)|antes|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
-_BEFORE_AFTERWARDS: Final = re.compile(
-    r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
-)
+_UNTIL: Final = re.compile(r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b")
 _WAS: Final = re.compile(
     r"\b(?:was|were|had|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
@@ -285,7 +281,7 @@ def _is_outdated(place: Place) -> bool:
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
     clause = DENIES_NOTHING.sub("", plain[begin:start])
-    if _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, place.end):
+    if _ONCE.search(clause) or _UNTIL.match(plain, place.end):
         return True
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
 
@@ -339,9 +335,7 @@ def _gives_up(place: Place) -> bool:
     return _DONT_KNOW.search(beside) is not None or len(_MAYBE.findall(beside)) > 1
 
 
-_SAYS_IT_OTHERWISE: Final = (
-    r"[^.;\n]{0,30}\b(?:for short|to be \w+|in other words|in full|in (?:uk|us|eu)|es decir)\b"
-)
+_OTHERWISE: Final = r"[^.;\n]{0,30}\b(?:for short|to be \w+|in other words|in full|in (?:uk|us|eu)|es decir)\b"
 _OFFERS: Final = re.compile(
     r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
     r"|(?:one|either|any) of (?:these|those|the following|them)|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos"
@@ -394,9 +388,7 @@ _AUXILIARY: Final = frozenset(
 _ASKED_VERB: Final = (
     re.compile(r"\bwho (?:is|was|are|were) (?P<verb>\w+) than (?P<object>.+)"),
     re.compile(r"\bwho (?:is|was) (?P<object>my|our|\w+) (?P<verb>\w+[eo]r)\W*\Z"),
-    re.compile(
-        r"\bwho(?:m|se)? (?:\w+ )??(?:did|do|does|has|have|had) (?P<subject>(?!the |an? )\w+) (?P<verb>\w+)"
-    ),
+    re.compile(r"\bwho(?:m|se)? (?:\w+ )??(?:did|do|does|ha\w+) (?P<subject>(?!the |an? )\w+) (?P<verb>\w+)"),
     re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
     re.compile(r"\bwho (?:will |would |can |has |have |had |(?:is|was) (?=\w+ing\b))?(?P<verb>\w+)(?P<object>.*)"),
     re.compile(r"\bquien les? (?P<verb>\w+)(?P<object>.*)"),
@@ -552,7 +544,7 @@ def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
 
 
 _CLAUSE: Final = re.compile(
-    r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|yet|however|whereas|while|pero|mientras|aunque)\b)"
+    r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|yet|however|w(?:hereas|hile)|pero|mientras|aunque)\b)"
 )
 _OF_A_RELATIVE: Final = re.compile(
     r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
@@ -733,7 +725,7 @@ VETOES: Final[Sequence[Veto]] = (
         r"|\b(?:ask|wonder|pregunt)\w*\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
         unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*"),
     Veto("X or Y, X to Y", "hedged",
-        after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
+        after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
         r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w|\s?/\s?\w+(?![\w/])|(?:, (?!give"
         r" or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
         r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
@@ -742,7 +734,7 @@ VETOES: Final[Sequence[Veto]] = (
         when=lambda place: sum(token.kind != "word" for token in tokens_of(place.answer)) < 2),
     Veto("Y or X", "hedged",
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
-        after=rf"(?!{_SAYS_IT_OTHERWISE})"),
+        after=rf"(?!{_OTHERWISE})"),
     Veto("one of a list", "candidates", when=_is_listed),
 )
 # fmt: on
