@@ -503,8 +503,6 @@ _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 def with_unit(answer: str, question: str, whole: str = "") -> str:
     """Return a bare number with its unit in a whole answer, or with the one that is asked for: "how many hours"."""
-    if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
-        return answer
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
     if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer

@@ -574,9 +574,8 @@ _SAYS: Final = re.compile(r"\b(?:sa(?:ys?|id)|t(?:ell|old)\w*|mention\w*|dij\w+|
 def _is_said_of_the_owner(place: Place) -> bool:
     """Return whether the reply speaks of Ann, or of who asks, where a relative of theirs is asked about."""
     owners = {found["owner"] or found["de"] for found in _OWNED.finditer(place.asked)}
-    owners = owners & asked_by(place.question).names | (
-        {"you", "your", "tu", "te"} if owners & {"my", "mi"} else set()
-    )
+    you = {"you", "your", "tu", "te"} if owners & {"my", "mi"} else set()
+    owners = owners & asked_by(place.question).names | you
     owners -= {one for one in owners if place.asked.count(one) > 1 or re.search(r"\b(?:i|me|we|us)\b", place.asked)}
     before = place.plain[place.clause[0] : place.start]
     *_, led = re.split(rf"\b(?:{'|'.join(map(re.escape, owners))})\b", before) if owners else [before]
