@@ -24,6 +24,7 @@ SAMPLES: dict[str, Any] = {
     "garden.json": [locomo_sample()],
     "rows.json": [mc10_row(0), mc10_row(1)],
     "haystacks.json": [longmemeval_entry()],
+    "pages.json": {"rows": [{"row_idx": 0, "row": mc10_row(0), "truncated_cells": []}], "num_rows_total": 2},
 }
 
 _FUZZED = settings(
@@ -88,6 +89,8 @@ def _with_turn(name: str, text: str) -> Any:
         case "rows.json":
             for row in data:
                 row["haystack_sessions"][1][1]["content"] = f"[TOM]: {text}"
+        case "pages.json":
+            data["rows"][0]["row"]["haystack_sessions"][1][1]["content"] = f"[TOM]: {text}"
         case "haystacks.json":
             data[0]["haystack_sessions"][0][0]["content"] = text
     return data

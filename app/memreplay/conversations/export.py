@@ -15,7 +15,6 @@ from memreplay.conversations.formats.plain_text import escaped, is_shown_label
 from memreplay.conversations.formats.test_conversation import (
     BANDS,
     MULTIPLE_CHOICE_SUFFIX,
-    UNTYPED,
     bands_of,
     derived_evidence,
     location_in,
@@ -25,6 +24,7 @@ from memreplay.conversations.formats.test_conversation_fields import ADVERSARIAL
 from memreplay.conversations.messages import SYSTEM, TOOL, TOOL_CALL, decoded, parsed_tool_call
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
+    UNTYPED,
     Conversation,
     InfoLocation,
     Question,

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import re
-from collections.abc import Generator, Iterator
+import tokenize
+import warnings
+from collections.abc import Collection, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from io import StringIO
+from itertools import accumulate, pairwise
 from math import isinf
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -17,7 +21,14 @@ import ijson
 import orjson
 from ijson.common import JSONError
 
-from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnBytesRead, OnWarning, Place
+from memreplay.conversations.validation_errors import (
+    SILENT,
+    LoadCallbacks,
+    OnBytesRead,
+    OnWarning,
+    Place,
+    shown,
+)
 from memreplay.errors import DatasetError
 from memreplay.files import NOT_REGULAR, is_irregular
 
@@ -144,7 +155,8 @@ def _not_json(data: bytes, error: orjson.JSONDecodeError, place: Place) -> Datas
     except UnicodeDecodeError as wrong:
         return place.error(f"is not UTF-8 (byte {wrong.start + 1})", "JSON in UTF-8")
     where = f"column {error.colno}" if place.line is not None else f"line {error.lineno}, column {error.colno}"
-    return place.error(f"is not valid JSON ({where}: {error.msg})", "JSON")
+    expected = "one value, or one a line" if "after document" in error.msg else "JSON"
+    return place.error(f"is not valid JSON ({where}: {error.msg})", expected)
 
 
 def first_bytes(path: Path, count: int) -> bytes:
@@ -215,10 +227,11 @@ def _duplicates_of(data: bytes, place: Place) -> list[DatasetError]:
     try:
         text = data.decode("utf-8-sig")
         # Keep integers as strings: Python refuses to convert very long ones.
-        json.loads(text, object_pairs_hook=_refuse_duplicates, parse_int=str)
-    except _DuplicateKeyError:
-        written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
-        return list(_duplicates_in(written, place))
+        try:
+            json.loads(text, object_pairs_hook=_refuse_duplicates, parse_int=str)
+        except _DuplicateKeyError:
+            written = json.loads(text, object_pairs_hook=_Pairs, parse_int=str)
+            return list(_duplicates_in(written, place))
     except RecursionError:
         return [place.error("is nested too deeply", "a conversation of turns and questions")]
     except ValueError:
@@ -325,7 +338,7 @@ def read_table(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
                 on_bytes(len(line))
                 yield line.decode("utf-8")
 
-        rows = csv.DictReader(lines())
+        rows = csv.DictReader(lines(), strict=True)
         while True:
             try:
                 row = next(rows, None)
@@ -338,21 +351,125 @@ def read_table(path: Path, callbacks: LoadCallbacks = SILENT) -> Entries:
                 return
             if row is None:
                 return
-            yield Place(path, line=rows.line_num), {str(name): cell or None for name, cell in row.items()}
+            place = Place(path, line=rows.line_num)
+            if surplus := row.pop(None, None):
+                callbacks.on_error(
+                    place.error(f"has {len(surplus) + len(row)} cells", f"{len(row)}, one for each column")
+                )
+                continue
+            yield place, {name: cell or None for name, cell in row.items()}
 
 
 _LARGEST_CELL = 1 << 28
 
+
+def literal(text: str) -> Any:
+    """Return the value that a text holds as JSON, or as Python prints it. Nothing in it is run.
+
+    Raises:
+        ValueError: it is neither; or it is a list that NumPy printed, which Python would read as one text.
+    """
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        pass
+    if _BESIDE.search(text) and _has_texts_side_by_side(text):
+        raise ValueError("is a list without commas, as NumPy prints it")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)
+            value = ast.literal_eval(text)
+        # Of what Python can write, only what JSON can hold too.
+        return orjson.loads(orjson.dumps(value))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise ValueError(f"is {shown(text)}") from None
+
+
+_BESIDE = re.compile(r"""['"]\s*['"]""")
+
+
+def _has_texts_side_by_side(text: str) -> bool:
+    try:
+        kinds = [each.type for each in tokenize.generate_tokens(StringIO(text).readline)]
+    except (tokenize.TokenError, SyntaxError):
+        return False
+    told = [kind for kind in kinds if kind not in (tokenize.NL, tokenize.NEWLINE)]
+    return (tokenize.STRING, tokenize.STRING) in pairwise(told)
+
+
+def _with_values(rows: Entries, structured: Collection[str], callbacks: LoadCallbacks) -> Entries:
+    """Yield the rows of a table with the values that the cells of these columns hold."""
+    for place, row in rows:
+        try:
+            for name in structured:
+                if isinstance(cell := row.get(name), str):
+                    row[name] = _value_of(cell, place.at(name))
+        except DatasetError as error:
+            callbacks.on_error(error)
+            continue
+        yield place, row
+
+
+def _value_of(cell: str, place: Place) -> Any:
+    try:
+        value = literal(cell)
+    except ValueError as wrong:
+        raise place.error(
+            str(wrong), "a number, a list or an object, as JSON or Python writes it: or save the rows as JSON Lines"
+        ) from None
+    # A column of integers that has empty cells is written as 6.0.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_wrapped(value: Any) -> bool:
+    """Return whether a value is a page of Hugging Face's API, or an entry of one."""
+    if not isinstance(value, dict):
+        return False
+    if isinstance(rows := value.get("rows"), list):
+        return all(isinstance(each, dict) and "row" in each for each in rows[:1])
+    return "row_idx" in value and "row" in value
+
+
+def _entries_of(value: Any, place: Place) -> list[tuple[Place, Any]]:
+    """Return the entries of a page with their places; of another value, the value."""
+    if isinstance(value, dict) and isinstance(rows := value.get("rows"), list):
+        return [(place.at("rows", index), each) for index, each in enumerate(rows)]
+    return [(place, value)]
+
+
+def _rows(values: Entries, path: Path, callbacks: LoadCallbacks) -> Entries:
+    """Yield the rows of pages, or of entries; warn if their dataset has more."""
+    found, total = 0, 0
+    for page_place, page in values:
+        if isinstance(page, dict) and isinstance(number := page.get("num_rows_total"), int):
+            total = max(total, number)
+        for place, entry in _entries_of(page, page_place):
+            if not isinstance(entry, dict) or "row" not in entry:
+                said = entry.get("error", entry) if isinstance(entry, dict) else entry
+                callbacks.on_error(place.error(f"is {shown(said)}", "a page of rows, or one row: fetch it again"))
+                continue
+            found += 1
+            if cut := entry.get("truncated_cells"):
+                names = ", ".join(map(str, cut)) if isinstance(cut, list) else cut
+                callbacks.on_error(
+                    place.error(f"was cut short in {shown(names)}", "whole cells: fetch it from /rows")
+                )
+                continue
+            yield place.at("row"), entry["row"]
+    if found < total:
+        callbacks.on_warning(f"{path}: holds {found:,} of the {total:,} rows of its dataset")
+
+
 JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
-Container = Literal["object", "lines", "array", "table", "text"]
+Container = Literal["object", "lines", "array", "rows", "table", "text"]
 
 
 @dataclass(frozen=True)
 class DatasetFile:
     """A file whose beginning was read: how it holds its JSON values, and the fields of the first one; or text.
 
-    A row of a table (CSV) is an object of texts.
+    A row of a table (CSV) is an object of texts. ``rows`` are those that Hugging Face's API gives, in pages.
     """
 
     path: Path
@@ -363,6 +480,8 @@ class DatasetFile:
     """The first value; of a file that holds one object, all of it."""
     warnings: tuple[str, ...] = ()
     """Warnings on a file that holds one object."""
+    pages: DatasetFile | None = None
+    """The file as it holds its pages, if it holds rows in pages."""
 
     @property
     def dataset(self) -> str:
@@ -373,10 +492,11 @@ class DatasetFile:
     def is_one_object(self) -> bool:
         return self.container == "object"
 
-    def values(self, callbacks: LoadCallbacks) -> Entries:
-        """Return the values of a JSON array, of JSON Lines or of a table; or the one value of the file.
+    def values(self, callbacks: LoadCallbacks, structured: Collection[str] = ()) -> Entries:
+        """Return the values of a JSON array, of JSON Lines, of a table or of pages; or the one value of the file.
 
-        A duplicate key is an error.
+        A duplicate key is an error. ``structured`` are the columns of a table whose cells are not text: what they
+        hold is read as JSON, or as Python prints it.
         """
         if self.container in ("array", "object"):
             for error in duplicate_keys(self.path):
@@ -388,8 +508,11 @@ class DatasetFile:
                 yield Place(self.path), self.first
             case "array":
                 yield from read_array(self.path, callbacks)
+            case "rows":
+                assert self.pages is not None
+                yield from _rows(self.pages.values(callbacks), self.path, callbacks)
             case "table":
-                yield from read_table(self.path, callbacks)
+                yield from _with_values(read_table(self.path, callbacks), structured, callbacks)
             case _:
                 yield from read_lines(self.path, callbacks)
 
@@ -403,10 +526,19 @@ def open_dataset_file(path: Path) -> DatasetFile:
     is_json = beginning[:1] in (b"[", b"{") and not _TIME_IN_BRACKETS.match(beginning)
     if beginning and not is_json and path.suffix.lower() not in JSON_SUFFIXES:
         return _table_or_text(path)
-    warnings: list[str] = []
-    container, first = _first_value(path, beginning, warnings.append)
-    fields = frozenset(first) if isinstance(first, dict) else frozenset()
-    return DatasetFile(path, container, fields, is_empty=first is None, first=first, warnings=tuple(warnings))
+    said: list[str] = []
+    container, first = _first_value(path, beginning, said.append)
+    file = DatasetFile(
+        path, container, _fields_of(first), is_empty=first is None, first=first, warnings=tuple(said)
+    )
+    if not _is_wrapped(first):
+        return file
+    row = next((entry["row"] for _, entry in _entries_of(first, Place(path))), None)
+    return DatasetFile(path, "rows", _fields_of(row), is_empty=row is None, first=row, pages=file)
+
+
+def _fields_of(value: Any) -> frozenset[str]:
+    return frozenset(value) if isinstance(value, dict) else frozenset()
 
 
 _TIME_IN_BRACKETS = re.compile(rb"\[\d{1,4}[-/.:]\d")

@@ -34,6 +34,9 @@ TurnText = Annotated[str, Field(max_length=LONGEST_TURN)]
 
 NOT_ANSWERABLE = "Not answerable"
 
+UNTYPED = "recall"
+"""The type of a question whose file names none."""
+
 
 class Frozen(BaseModel):
     """A value object: immutable, and strict about its fields."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
+from math import log1p
 from typing import Final
 
 from memory_backends.text import folded, sentences_of
 from memreplay.conversations.models import Question
 from memreplay.grading import DecidedBy, Outcome, Score
-from memreplay.grading.doubt import REJECTED_FOR_FORM, is_uncertain
+from memreplay.grading.doubt import REJECTED_FOR_FORM, closeness, is_uncertain
 from memreplay.grading.match import binds_otherwise, contains, enumeration
 from memreplay.grading.read import (
     Token,
@@ -238,7 +239,7 @@ def _scored(question: Question, text: str, answer: str) -> Score:
         further = "".join(_SENTENCES.split(answer.strip(), maxsplit=1)[1:])
         if _CONTRADICTS.match(folded(further)) and not says_another_time(question.text, further):
             scored = _scored(question, further, further)
-            if scored.outcome == "correct":
+            if scored.outcome == "correct" and scored.decided_by != "overlap":
                 return scored.model_copy(update={"predicted": text, "decided_by": "overlap"})
         return score_without_answer(question, "wrong", text).model_copy(update={"decided_by": "abstention"})
     if (values := json_values(answer)) and len(values) == 1:
@@ -284,6 +285,8 @@ def score_quotation(question: Question, reply: str, scored: Score) -> Score:
         right = next((one for one in each if one.outcome == "correct"), None)
         if right and all(one.outcome == "correct" or one.decided_by == "no_match" for one in each):
             scored = right.model_copy(update={"predicted": reply})
+    if scored.decided_by == "overlap" and not _overlaps(question, reply, is_quoted=True):
+        return scored.model_copy(update={"outcome": "wrong", "score": 0.0, "decided_by": "no_match"})
     return scored.model_copy(update={"uncertain": scored.decided_by == "overlap"})
 
 
@@ -327,12 +330,18 @@ def _decision(
     return True, "entities" if by_entities else "overlap"
 
 
-_ENOUGH: Final = 0.6  # The share of the words of an answer that a reply in other words has to assert.
+_ENOUGH: Final = 1.0
+"""The closeness of a reply to the answer, times the logarithm of the number of its other words, that is enough.
+
+A logistic regression over 172 labelled replies that no other rule decides gives the product; from here on three in
+five are right.
+"""
+_MOST: Final = 0.6  # The closeness that is enough of a quotation, whose other words answer nothing.
 _ENOUGH_OF_A_LIST: Final = 0.8  # The share of the items of a list of which it has to assert a word.
 _FEW: Final = 3  # Words. Of a shorter answer a reply has to assert all, beside each other.
 
 
-def _overlaps(question: Question, answer: str) -> bool:
+def _overlaps(question: Question, answer: str, *, is_quoted: bool = False) -> bool:
     """Return whether a reply in other words asserts enough of the answer: all figures, dates and names, most words.
 
     A reply that has nothing but words of the answer leaves out the rest.
@@ -360,12 +369,17 @@ def _overlaps(question: Question, answer: str) -> bool:
         return False
     if not others or binds_otherwise(question.expected, tokens_of(answer), asked):
         return False
+    if any(map(_denies, chain.from_iterable(map(_clauses_of, _statements(answer)[:1])))):
+        return False
     items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
     is_list = len(items) >= _FEW and all(len(item) <= 2 for item in items)
     if is_list:
         held = [item for item in items if any(is_among(token, [*given, *asked]) for token in item)]
         return len(held) >= _ENOUGH_OF_A_LIST * len(items)
-    return len(wanted) >= _FEW and len(given) >= _ENOUGH * len(wanted)
+    near = closeness(wanted, said)
+    if is_quoted:
+        return len(wanted) >= _FEW and near >= _MOST
+    return near * log1p(len(others)) > _ENOUGH
 
 
 _PART: Final = re.compile(r"(?:\b(?:of|de|per|al|every|each|cada) )?[^\s,]+,?")

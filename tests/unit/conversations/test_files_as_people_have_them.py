@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import zipfile
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,15 @@ from memreplay.conversations.log_options import LogOptions
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load
 from memreplay.errors import DatasetError
-from tests.unit.conversations.samples import boat_conversation, locomo_sample, written
+from tests.unit.conversations.samples import (
+    Json,
+    boat_conversation,
+    locomo_sample,
+    longmemeval_entry,
+    mc10_row,
+    written,
+    written_lines,
+)
 
 CHAT = {"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
 TEXT = "User: My boat is the Petrel.\nAssistant: Noted.\n"
@@ -93,6 +102,108 @@ def test_an_object_a_list_and_lines_are_the_same(tmp_path: Path, value: Any, for
     path.write_text(text + "\n", encoding="utf-8")
     (conversation,), _ = read(path)
     assert conversation.turns
+
+
+SPOKEN = [{"speaker": "User", "text": "My boat is the Petrel."}, {"speaker": "Assistant", "text": "Noted."}]
+ASKED = {"question": "Which boat?", "answer": "The Petrel"}
+BENCHMARKS: dict[str, list[Json]] = {
+    "locomo": [locomo_sample(), locomo_sample() | {"sample_id": "garden-2"}],
+    "mc10": [mc10_row(number) for number in range(5)],
+    "longmemeval": [longmemeval_entry(), longmemeval_entry(question_id="7a_2", answer=3, question_date=None)],
+    "beam": [{"conversation_id": "7", "chat": [CHAT["messages"]], "probing_questions": repr({"recall": [ASKED]})}],
+    "convomem": [ASKED | {"conversations": [{"id": "a", "messages": SPOKEN}], "message_evidences": SPOKEN[:1]}],
+}
+
+
+def page(rows: list[Json], total: int | None = None) -> Json:
+    """The rows as Hugging Face's API gives them."""
+    wrapped = [{"row_idx": index, "row": row, "truncated_cells": []} for index, row in enumerate(rows)]
+    return {"features": [{"name": "x"}], "rows": wrapped, "num_rows_total": len(rows) if total is None else total}
+
+
+def table(path: Path, rows: list[Json], shown: Callable[[Any], str] = json.dumps) -> Path:
+    """The rows as a CSV file, with lists and objects as this function writes them."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        cells = csv.writer(file)
+        cells.writerow(rows[0])
+        for row in rows:
+            cells.writerow([each if isinstance(each, str | None) else shown(each) for each in row.values()])
+    return path
+
+
+FORMS: dict[str, Callable[[Path, list[Json]], Path]] = {
+    "a page": lambda path, rows: written(path, page(rows)),
+    "a list of pages": lambda path, rows: written(path, [page(rows[:1], len(rows)), page(rows[1:], len(rows))]),
+    "lines of entries": lambda path, rows: written_lines(path, page(rows)["rows"]),
+    "a table of JSON": table,
+    "a table as Python prints it": lambda path, rows: table(path, rows, repr),
+}
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("form", FORMS)
+def test_pages_and_tables_of_a_benchmark_hold_what_its_lines_hold(
+    tmp_path: Path, benchmark: str, form: str
+) -> None:
+    rows = BENCHMARKS[benchmark]
+    (tmp_path / "other").mkdir()
+    path = FORMS[form](tmp_path / "other" / ("rows.csv" if "table" in form else "rows.json"), rows)
+    found = read(path)
+    assert found[0] and found == read(written_lines(tmp_path / "rows.jsonl", rows))
+
+
+def test_a_page_says_how_many_rows_it_lacks(tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.json", page(BENCHMARKS["longmemeval"], total=500))
+    assert read(path)[1] == [f"{path}: holds 2 of the 500 rows of its dataset"]
+
+
+@pytest.mark.parametrize(
+    ("change", "pointer", "problem"),
+    [
+        ({"truncated_cells": ["choices"]}, "/1/rows/0", 'was cut short in "choices"'),
+        ({"row": 5}, "/1/rows/0/row", "is 5"),
+    ],
+)
+def test_an_entry_that_is_no_whole_row_is_an_error(
+    tmp_path: Path, change: Json, pointer: str, problem: str
+) -> None:
+    pages = [page([mc10_row(0)]), page([mc10_row(1)])]
+    pages[1]["rows"][0] |= change
+    with pytest.raises(DatasetError) as caught:
+        read(written(tmp_path / "rows.json", pages))
+    assert (caught.value.pointer, caught.value.problem) == (pointer, problem)
+    with pytest.raises(DatasetError, match=r'/1: is "Too many requests\."; expected a page of rows'):
+        read(written(tmp_path / "rows.json", [pages[0], {"error": "Too many requests."}]))
+
+
+@pytest.mark.parametrize(
+    ("cell", "problem"),
+    [
+        ("['a' 'b' 'c d']", "is a list without commas, as NumPy prints it"),
+        ("print('a')", "is \"print('a')\""),
+        ("{'a', 'b'}", "is \"{'a', 'b'}\""),
+        ("[" * 2000, 'is "' + "[" * 59 + '…"'),
+        ("['a', 'it''s']", "is a list without commas, as NumPy prints it"),
+    ],
+)
+def test_a_cell_is_read_and_never_run(tmp_path: Path, cell: str, problem: str) -> None:
+    with pytest.raises(DatasetError) as caught:
+        read(table(tmp_path / "rows.csv", [mc10_row(0), mc10_row(1, choices=cell)]))
+    assert (caught.value.pointer, caught.value.problem) == ("line 3/choices", problem)
+
+
+@pytest.mark.parametrize(
+    ("ending", "problem"),
+    [
+        ('"a, b', "line 2: is not valid CSV"),
+        ("a," * 12 + "b", "line 3: has 13 cells; expected 12"),
+    ],
+)
+def test_a_table_that_is_cut_short_or_too_wide_is_an_error(tmp_path: Path, ending: str, problem: str) -> None:
+    path = table(tmp_path / "rows.csv", [mc10_row(0)])
+    path.write_text(path.read_text(encoding="utf-8") + ending, encoding="utf-8")
+    with pytest.raises(DatasetError, match=problem):
+        read(path)
 
 
 TRANSCRIPTS = {

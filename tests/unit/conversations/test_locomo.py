@@ -112,6 +112,30 @@ def test_a_session_without_a_date_has_none(tmp_path: Path) -> None:
     assert [session.date is None for session in conversation.sessions] == [False, True, False]
 
 
+def test_what_a_file_leaves_out_is_counted_and_not_made_up(tmp_path: Path) -> None:
+    """Only a question with an offered wrong answer is known to be adversarial."""
+    sample = locomo_sample()
+    del sample["sample_id"], sample["conversation"]["session_2_date_time"]
+    sample["conversation"]["session_12"] = None
+    for question in sample["qa"]:
+        del question["category"], question["evidence"]
+    warnings: list[str] = []
+    path = written(tmp_path / "garden.json", sample)
+    (conversation,) = loaded(path, warnings)
+    assert [(each.id, each.type, each.other_type) for each in conversation.questions] == [
+        *((f"garden-1_q{number}", "recall", None) for number in range(4)),
+        ("garden-1_q4", "adversarial", "adversarial"),
+    ]
+    assert [each.abstain for each in conversation.questions] == [False] * 4 + [True]
+    assert not any(each.evidence for each in conversation.questions)
+    assert warnings == [
+        f"{path}: 1 conversation without a sample_id is named after the file",
+        f"{path}: 4 questions have no category: no LoCoMo F1, and no results by category (first at /qa/0)",
+        f"{path}: 5 questions have no evidence: retrieval cannot be measured (first at /qa/0)",
+        f"{path}: 1 session has no date: when things were said stays unknown (first at /conversation)",
+    ]
+
+
 def test_several_conversations_lie_in_one_file(tmp_path: Path) -> None:
     other = locomo_sample() | {"sample_id": "garden-2"}
     conversations = loaded(written(tmp_path / "garden.json", [locomo_sample(), other]))
@@ -122,7 +146,7 @@ def test_several_conversations_lie_in_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "pointer", "problem"),
     [
-        (without("sample_id"), "/0/sample_id", "is missing"),
+        (with_value("", "sample_id"), "/0/sample_id", 'is ""'),
         (with_value([], "conversation"), "/0/conversation", "is a list of 0"),
         (without("conversation", "speaker_a"), "/0/conversation/speaker_a", "is missing"),
         (with_value(5, "conversation", "speaker_b"), "/0/conversation/speaker_b", "is 5"),

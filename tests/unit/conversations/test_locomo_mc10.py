@@ -165,6 +165,20 @@ def test_rows_whose_ids_name_no_conversation_are_told_apart_by_their_haystacks(t
     assert found == {"r-1": ["a", "c"], "r-2": ["b"]}
 
 
+def test_without_summaries_and_dates_the_time_is_unknown(tmp_path: Path) -> None:
+    bare = rows(2)
+    for row in bare:
+        del row["haystack_session_summaries"], row["haystack_session_datetimes"]
+    warnings: list[str] = []
+    path = written_lines(tmp_path / "rows.jsonl", bare)
+    (conversation,) = loaded(path, None, warnings)
+    assert {(session.date, session.summary) for session in conversation.sessions} == {(None, None)}
+    assert warnings == [
+        f"{path}: 3 sessions have no date: when things were said stays unknown"
+        " (first at line 1/haystack_session_datetimes)"
+    ]
+
+
 def test_a_row_of_fewer_options_says_so_in_num_choices(tmp_path: Path) -> None:
     row = mc10_row(num_choices=3, choices=["quinces", 7, "figs"], correct_choice_index=0)
     (conversation,) = loaded(written_lines(tmp_path / "rows.jsonl", [row]))
@@ -236,6 +250,7 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
     [
         (lambda text: text[:-3], "/1", "is not valid JSON"),
         (lambda text: text + b"x", "/2", "is not valid JSON"),
+        (lambda text: text.replace(b'"answer"', b'"answer": 1, "answer"')[:-3], "/1", "is not valid JSON"),
         (lambda text: text.replace(b"garden-1_q1", b"garden-\xff_q1"), "/1", "is not UTF-8"),
     ],
 )

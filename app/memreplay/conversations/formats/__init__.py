@@ -109,7 +109,7 @@ def _opened(path: Path) -> DatasetFile:
 
 
 def _found(file: DatasetFile) -> str:
-    what = {"table": "its rows have", "object": "it has", "text": "it has"}.get(
+    what = {"table": "its rows have", "rows": "its rows have", "object": "it has", "text": "it has"}.get(
         file.container, "its first value has"
     )
     if not isinstance(file.first, dict):

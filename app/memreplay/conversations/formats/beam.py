@@ -6,12 +6,11 @@ the published data set. Source of the format: Tavakoli et al., "Beyond a Million
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from memreplay.conversations.chat_logs import Chat, ChatLog, ChatSession
-from memreplay.conversations.json_files import DatasetFile, read_json
+from memreplay.conversations.json_files import DatasetFile, literal, read_json
 from memreplay.conversations.messages import ChatMessage, MessageReader, moment
 from memreplay.conversations.models import Conversation, Question
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
@@ -38,7 +37,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
         name = f"{folder.parent.name}-{folder.name}" if asked else file.dataset
         yield from _conversations(name, batches, asked, Place(file.path), Place(beside), log)
     else:
-        for place, row in file.values(callbacks):
+        for place, row in file.values(callbacks, ("chat",)):
             groups = row.get("chat") if isinstance(row, dict) else None
             if not isinstance(groups, list):
                 callbacks.on_error(place.error("has no chat", 'an object with "chat", a list of lists of messages'))
@@ -53,9 +52,9 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
 def _written(value: Any, place: Place) -> Any:
     """Return the questions of a row, which stand in it as the text of a Python literal."""
     try:
-        return ast.literal_eval(value) if isinstance(value, str) else value
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise place.error(f"is {shown(value)}", "an object of questions, or its text") from None
+        return literal(value) if isinstance(value, str) else value
+    except ValueError as wrong:
+        raise place.error(str(wrong), "an object of questions, or its text") from None
 
 
 def _conversations(

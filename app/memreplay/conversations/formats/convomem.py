@@ -10,7 +10,7 @@ from typing import Any
 
 from memreplay.conversations.chat_logs import Chat, ChatLog, ChatSession
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.models import Conversation, Question
+from memreplay.conversations.models import UNTYPED, Conversation, Question
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 from memreplay.errors import DatasetError
 from memreplay.text import normalised
@@ -28,7 +28,7 @@ def detect(file: DatasetFile) -> bool:
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield a conversation with one question for each item. Skips an invalid one unless ``on_error`` raises."""
     log = ChatLog(file, callbacks)
-    for place, value in file.values(callbacks):
+    for place, value in file.values(callbacks, ("evidence_items", "message_evidences", "conversations")):
         listed = value.get("evidence_items") if isinstance(value, dict) else None
         items = (
             [(place.at("evidence_items", i), each) for i, each in enumerate(listed)] if listed else [(place, value)]
@@ -66,7 +66,7 @@ def _question(conversation: Conversation, item: dict[str, Any], place: Place, lo
     return Question(
         id=f"{conversation.id}-q",
         kind="recall",
-        type=str(item.get("evidence_type") or item.get("category") or "recall"),
+        type=str(item.get("evidence_type") or item.get("category") or UNTYPED),
         text=str(item["question"]),
         expected=str(item["answer"]),
         abstain=bool(not quotes),

@@ -15,8 +15,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from memreplay.conversations.json_files import DatasetFile, open_dataset_file
+from memreplay.conversations.messages import LeftOut
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
+    UNTYPED,
     Conversation,
     EvidenceRole,
     Question,
@@ -65,6 +67,7 @@ BY_NUMBER = {category.number: category for category in CATEGORIES}
 BY_MC10_NAME = {category.mc10: category for category in CATEGORIES}
 
 
+_STRUCTURED = ("conversation", "qa", "session_summary")
 _SESSION_KEY = re.compile(r"session_(\d+)")
 _DATE_FORM = "%I:%M %p on %d %B, %Y"
 _ROLES: dict[str, Role] = {"speaker_b": "assistant", "speaker_a": "user"}
@@ -87,11 +90,11 @@ class PublishedTurn(_Published):
 
 
 class PublishedQuestion(_Published):
-    """A question. Nearly all adversarial ones have no answer, but a wrong one that they suggest."""
+    """A question. Nearly all adversarial ones have no answer, but a wrong one that they suggest; no others do."""
 
     question: Annotated[str, Field(min_length=1)]
-    category: Literal[1, 2, 3, 4, 5]
-    evidence: list[str]
+    category: Literal[1, 2, 3, 4, 5] | None = None
+    evidence: list[str] | None = None
     answer: TextOrInteger | None = None
     adversarial_answer: TextOrInteger | None = None
 
@@ -99,10 +102,10 @@ class PublishedQuestion(_Published):
 class PublishedSample(_Published):
     """A conversation. Its sessions and their dates are numbered keys of ``conversation``."""
 
-    sample_id: Annotated[str, Field(min_length=1)]
+    sample_id: Annotated[str, Field(min_length=1)] | None = None
     conversation: dict[str, Any]
     qa: list[PublishedQuestion]
-    session_summary: dict[str, str] = {}
+    session_summary: dict[str, str | None] | None = None
 
 
 def detect(file: DatasetFile) -> bool:
@@ -110,25 +113,49 @@ def detect(file: DatasetFile) -> bool:
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
-    """Yield the conversations of the file. Warns about evidence that names no turn.
+    """Yield the conversations of the file. Warns about evidence that names no turn, and counts what is missing.
 
     Skips an invalid conversation unless ``callbacks.on_error`` raises.
     """
     seen: set[str] = set()
-    for place, entry in file.values(callbacks):
+    missing = LeftOut()
+    for number, (place, entry) in enumerate(file.values(callbacks, _STRUCTURED), start=1):
         try:
             sample = validated(PublishedSample, entry, place)
-            if sample.sample_id in seen:
-                raise place.at("sample_id").error(f"is {shown(sample.sample_id)} again", "a unique id")
-            seen.add(sample.sample_id)
-            conversation = _conversation(sample, file.dataset, place, callbacks)
+            name = sample.sample_id or f"{file.dataset}-{number}"
+            if name in seen:
+                raise place.at("sample_id").error(f"is {shown(name)} again", "a unique id")
+            seen.add(name)
+            conversation = _conversation(sample, name, file.dataset, place, callbacks)
         except DatasetError as error:
             callbacks.on_error(error)
             continue
+        _count_missing(sample, conversation, place, missing)
         yield conversation
+    missing.report(callbacks.on_warning)
 
 
-def _conversation(sample: PublishedSample, dataset: str, place: Place, callbacks: LoadCallbacks) -> Conversation:
+def _count_missing(sample: PublishedSample, conversation: Conversation, place: Place, missing: LeftOut) -> None:
+    if sample.sample_id is None:
+        missing.add("conversation", "without a sample_id is named after the file", place)
+    for index, (published, question) in enumerate(zip(sample.qa, conversation.questions, strict=True)):
+        at = place.at("qa", index)
+        if question.type == UNTYPED:
+            missing.add("question", "has no category: no LoCoMo F1, and no results by category", at)
+        if published.evidence is None:
+            missing.add("question", "has no evidence: retrieval cannot be measured", at)
+    count_undated(conversation.sessions, place.at("conversation"), missing)
+
+
+def count_undated(sessions: Iterable[Session], place: Place, missing: LeftOut) -> None:
+    """Count the sessions that have no date."""
+    undated = sum(session.date is None for session in sessions)
+    missing.add("session", "has no date: when things were said stays unknown", place, undated)
+
+
+def _conversation(
+    sample: PublishedSample, name: str, dataset: str, place: Place, callbacks: LoadCallbacks
+) -> Conversation:
     errors = ErrorCollector()
     sessions, turns = _sessions_and_turns(sample, place.at("conversation"), errors)
     # When turns could not be read, evidence that names them is no further problem.
@@ -136,10 +163,13 @@ def _conversation(sample: PublishedSample, dataset: str, place: Place, callbacks
     questions: list[Question] = []
     for index in range(len(sample.qa)):
         with errors.collecting():
-            questions.append(_question(sample, index, turns, place.at("qa", index), evidence_callbacks))
+            question_id = f"{name}_q{index}"
+            questions.append(
+                _question(question_id, sample.qa[index], turns, place.at("qa", index), evidence_callbacks)
+            )
     errors.raise_all()
     return Conversation(
-        id=sample.sample_id,
+        id=name,
         dataset=dataset,
         sessions=tuple(sessions),
         turns=tuple(turns.values()),
@@ -197,8 +227,11 @@ def _speaker(sample: PublishedSample, key: str, place: Place) -> str:
 
 
 def _session_numbers(sample: PublishedSample) -> list[int]:
-    """Return the session numbers in numeric order. Some date keys have no session; they are ignored."""
-    keys = (_SESSION_KEY.fullmatch(key) for key in sample.conversation)
+    """Return the session numbers in numeric order. Some date keys have no session; they are ignored.
+
+    Where all samples have the same keys, as in a table, a session that one does not have is null.
+    """
+    keys = (_SESSION_KEY.fullmatch(key) for key, value in sample.conversation.items() if value is not None)
     return sorted(int(key[1]) for key in keys if key)
 
 
@@ -211,7 +244,7 @@ def _session(sample: PublishedSample, number: int, place: Place) -> Session:
             date = datetime.strptime(" ".join(str(written).split()), _DATE_FORM)
         except ValueError:
             raise place.at(key).error(f"is {shown(written)}", 'a date such as "1:56 pm on 8 May, 2023"') from None
-    summary = sample.session_summary.get(f"session_{number}_summary")
+    summary = (sample.session_summary or {}).get(f"session_{number}_summary")
     return Session(number=number, id=f"session_{number}", date=date, summary=summary or None)
 
 
@@ -231,20 +264,25 @@ def _text(turn: PublishedTurn) -> str:
 
 
 def _question(
-    sample: PublishedSample, index: int, turns: Mapping[str, Turn], place: Place, callbacks: LoadCallbacks
+    question_id: str,
+    published: PublishedQuestion,
+    turns: Mapping[str, Turn],
+    place: Place,
+    callbacks: LoadCallbacks,
 ) -> Question:
-    published = sample.qa[index]
-    category = BY_NUMBER[published.category]
+    category = BY_NUMBER[published.category] if published.category else None
+    if category is None and published.adversarial_answer is not None:
+        category = ADVERSARIAL
     evidence = _evidence(published, turns, place, callbacks)
     never_said = category is ADVERSARIAL and published.answer is None
     if published.answer is None and not never_said:
         raise place.at("answer").error("is missing", "text or an integer")
     role: EvidenceRole = "tempting" if category is ADVERSARIAL else "supports"
     return Question(
-        id=f"{sample.sample_id}_q{index}",
+        id=question_id,
         kind="recall",
-        type=category.locomo,
-        other_type=category.mc10,
+        type=category.locomo if category else UNTYPED,
+        other_type=category.mc10 if category else None,
         text=published.question,
         expected=NOT_ANSWERABLE if published.answer is None else published.answer,
         abstain=never_said,
@@ -259,7 +297,7 @@ def _evidence(
 ) -> tuple[str, ...]:
     """Unique turn ids. Repairs ids with a stray colon or leading zeros, and strings that hold several ids."""
     found: dict[str, None] = {}
-    for position, written in enumerate(published.evidence):
+    for position, written in enumerate(published.evidence or ()):
         if written in turns:
             found[written] = None
             continue

@@ -27,9 +27,11 @@ from memreplay.conversations.formats.locomo import (
     EvidenceIndex,
     SampleEvidence,
     count_by_session,
+    count_undated,
     evidence_beside,
 )
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.messages import LeftOut
 from memreplay.conversations.models import Conversation, Question, Role, Session, Turn, TurnText
 from memreplay.conversations.validation_errors import (
     ErrorCollector,
@@ -60,13 +62,13 @@ class PublishedMessage(BaseModel):
 
 
 class PublishedHaystack(BaseModel):
-    """Four parallel lists with an entry per session."""
+    """Parallel lists with an entry per session. Summaries and dates may be absent."""
 
     model_config = ConfigDict(strict=True)
 
     haystack_session_ids: list[str]
-    haystack_session_summaries: list[str | None]
-    haystack_session_datetimes: list[str | None]
+    haystack_session_summaries: list[str | None] | None = None
+    haystack_session_datetimes: list[str | None] | None = None
     haystack_sessions: list[list[PublishedMessage]]
 
 
@@ -94,7 +96,7 @@ class Haystack:
 
 
 def read_haystack(fields: Mapping[str, Any], place: Place) -> Haystack:
-    """Validate the haystack: the four lists have the same length, and session numbers are unique."""
+    """Validate the haystack: its lists have the same length, and session numbers are unique."""
     haystack = validated(PublishedHaystack, fields, place)
     _check_lengths(haystack, place)
     errors = ErrorCollector()
@@ -115,10 +117,10 @@ def _check_lengths(haystack: PublishedHaystack, place: Place) -> None:
     sessions = len(haystack.haystack_sessions)
     errors = ErrorCollector()
     for name in PublishedHaystack.model_fields:
-        length = len(getattr(haystack, name))
-        if length != sessions:
+        listed = getattr(haystack, name)
+        if listed is not None and len(listed) != sessions:
             wanted = f"{sessions}, one for each of haystack_sessions"
-            errors.add(place.at(name).error(f"has {entries(length)}", wanted))
+            errors.add(place.at(name).error(f"has {entries(len(listed))}", wanted))
     errors.raise_all()
 
 
@@ -138,7 +140,8 @@ def _order_by_number(session_ids: Sequence[str], place: Place, errors: ErrorColl
 
 
 def _session(haystack: PublishedHaystack, number: int, index: int, place: Place) -> Session:
-    written = haystack.haystack_session_datetimes[index]
+    summaries, dates = haystack.haystack_session_summaries, haystack.haystack_session_datetimes
+    written = dates[index] if dates else None
     try:
         date = datetime.fromisoformat(written) if written else None
     except ValueError:
@@ -149,7 +152,7 @@ def _session(haystack: PublishedHaystack, number: int, index: int, place: Place)
         number=number,
         id=haystack.haystack_session_ids[index],
         date=date,
-        summary=haystack.haystack_session_summaries[index] or None,
+        summary=(summaries[index] or None) if summaries else None,
     )
 
 
@@ -172,6 +175,11 @@ def _as_written(name: str) -> str:
 
 DEFAULT_CHOICES = 10
 
+_STRUCTURED = (
+    *("correct_choice_index", "num_choices", "choices", "num_sessions"),
+    *PublishedHaystack.model_fields,
+)
+
 _QUESTION_ID = re.compile(r"(?P<sample>.+)_q\d+")
 
 
@@ -189,8 +197,8 @@ class PublishedRow(BaseModel):
     choices: list[TextOrInteger]
     num_sessions: int
     haystack_session_ids: Any
-    haystack_session_summaries: Any
-    haystack_session_datetimes: Any
+    haystack_session_summaries: Any = None
+    haystack_session_datetimes: Any = None
     haystack_sessions: Any
 
     def haystack(self) -> dict[str, Any]:
@@ -244,11 +252,12 @@ def load(
     if evidence is None:
         evidence = evidence_beside(file.path, callbacks)
     grouping = _RowGrouping(file.dataset, evidence, callbacks)
-    for place, entry in file.values(callbacks):
+    for place, entry in file.values(callbacks, _STRUCTURED):
         try:
             grouping.add(validated(PublishedRow, entry, place), place)
         except DatasetError as error:
             callbacks.on_error(error)
+    grouping.undated.report(callbacks.on_warning)
     for key, group in grouping.groups.items():
         yield Conversation(
             id=key,
@@ -264,6 +273,7 @@ class _RowGrouping:
 
     def __init__(self, dataset: str, evidence: EvidenceIndex, callbacks: LoadCallbacks) -> None:
         self.groups: dict[str, _Group] = {}
+        self.undated = LeftOut()
         self._id_of_haystack: dict[bytes, str] = {}
         self._haystacks: dict[bytes, Haystack] = {}
         self._invalid_haystacks: set[bytes] = set()
@@ -301,6 +311,7 @@ class _RowGrouping:
         # Conversations of other ids may have the same haystack: all of them share one.
         haystack = self._haystacks.get(digest) or read_haystack(row.haystack(), place)
         self._haystacks[digest] = haystack
+        count_undated(haystack.sessions, place.at("haystack_session_datetimes"), self.undated)
         evidence = self._evidence.get(key)
         if self._evidence and evidence is None:
             self._callbacks.on_warning(

@@ -17,9 +17,12 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from memreplay.conversations.formats.locomo import count_undated
 from memreplay.conversations.json_files import DatasetFile
+from memreplay.conversations.messages import LeftOut
 from memreplay.conversations.models import Conversation, Question, Role, Session, Turn, TurnText
 from memreplay.conversations.validation_errors import (
+    SILENT,
     ErrorCollector,
     LoadCallbacks,
     Place,
@@ -44,6 +47,7 @@ QuestionType = Literal[
 ]
 
 ABSTENTION_SUFFIX = "_abs"
+_STRUCTURED = ("haystack_session_ids", "haystack_dates", "haystack_sessions", "answer_session_ids")
 _DAY_OF_WEEK = re.compile(r"\s*\([^()]*\)\s*")
 _DATE_FORMS = ("%Y/%m/%d %H:%M", "%Y/%m/%d")
 
@@ -93,7 +97,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     questions: dict[bytes, dict[str, Question]] = {}
     haystack_at: dict[Place, bytes] = {}
     places: dict[str, Place] = {}
-    for place, data in file.values(callbacks):
+    for place, data in file.values(callbacks, _STRUCTURED):
         try:
             entry = validated(PublishedEntry, data, place)
             question = _question(entry, place, callbacks)
@@ -105,11 +109,14 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
         digest = entry.haystack_digest()
         haystack_at[place] = digest
         questions.setdefault(digest, {})[question.id] = question
-    for place, data in file.values(replace(callbacks, on_error=ignore_error)):
+    undated = LeftOut()
+    again = replace(callbacks, on_error=ignore_error, on_warning=SILENT.on_warning)
+    for place, data in file.values(again, _STRUCTURED):
         asked = questions.pop(haystack_at[place], None) if place in haystack_at else None
         if asked is None:
             continue
         sessions, turns = _haystack(validated(PublishedEntry, data, place), place)
+        count_undated(sessions, place.at("haystack_dates"), undated)
         yield Conversation(
             id=next(iter(asked)),
             dataset=file.dataset,
@@ -117,6 +124,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
             turns=tuple(turn for turn, _ in turns),
             questions=tuple(asked.values()),
         )
+    undated.report(callbacks.on_warning)
 
 
 def _question(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> Question:

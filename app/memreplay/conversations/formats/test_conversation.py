@@ -24,6 +24,7 @@ from memreplay.conversations.formats.test_conversation_fields import (
 from memreplay.conversations.json_files import DatasetFile, duplicate_keys, read_json, read_lines
 from memreplay.conversations.models import (
     NOT_ANSWERABLE,
+    UNTYPED,
     Conversation,
     InfoLocation,
     KeyInfo,
@@ -48,9 +49,6 @@ SIGNATURE = 'a TestConversation (an object with "turns" or "sessions", and "reca
 
 MULTIPLE_CHOICE_SUFFIX = "-mc"
 """Follows the id of a recall question in that of its multiple-choice form."""
-
-UNTYPED = "recall"
-"""The type of a question with neither type nor location."""
 
 LOCATIONS: tuple[InfoLocation, ...] = get_args(InfoLocation)
 
@@ -124,7 +122,7 @@ def detect(file: DatasetFile) -> bool:
 
     An object that is written on one line looks like JSON Lines.
     """
-    if file.container == "array" or "batch_number" in file.fields:
+    if file.container in ("array", "rows") or "batch_number" in file.fields:
         return "recallQuestions" in file.fields
     return not file.fields.isdisjoint({"turns", "sessions", "recallQuestions"})
 
