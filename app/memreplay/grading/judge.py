@@ -46,7 +46,7 @@ from memreplay.text import normalised, occurs_in
 _LONGEST = 40  # Words. A longer reply answers something.
 
 _SOURCE = (
-    r"(?:conversations?|history|texts?|context|chats?|dialogues?|log|transcript|passage|information|excerpt|messages?"
+    r"(?:conversations?|history|texts?|context|chats?|dialogues?|logs?|transcript|passage|information|excerpt|messages?"
     r"|notes?|records?|memory|conversacion(?:es)?|historial|contexto|dialogo|informacion|mensajes|notas|charlas?"
     r"|(?:(?:any|every|some)thing|what|things?|lo que)(?: that)?(?: me)? (?:youve|weve|you|we|has|hemos))"
 )
@@ -62,7 +62,7 @@ _TELL = (
 )
 _SOME = r"(?:\w+ ){0,3}?"
 _OPEN = (
-    rf"(?=\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
+    rf"(?=(?: me| us)?\Z| (?:(?:by|in|from|of) )?(?:\w+ )?{_SOURCE}"
     r"| (?:wh\w+|how|if|as|one|at all|any\w*(?! (?:other|more|else)\b)|here|yet|so far|about|by|from|to me)\b)"
 )
 """The end of a telling that leaves a question open."""
@@ -72,7 +72,7 @@ _MATTER = (
 _ASUNTO = r"(?:informacion|mencion|datos?|constancia|respuesta|referencia|registro|ni idea)\b"
 _DICHO = (
     r"(?:dicho|mencionad[oa]|especificad[oa]|indicad[oa]|aclarad[oa]|revelado|hablado|contado|comentado|dado|diste"
-    r"|dij(?:o|iste|imos)|(?:mencion|habl|cont|coment|indic)a(?:ste|mos)|consta|figura|aparecen?|encuentro"
+    r"|dij(?:o|iste|imos)|(?:mencion|habl|cont|coment|indic)(?:o|aste|amos)|consta|figura|aparecen?|encuentro"
     r"|recuerdo(?! mal))\b"
 )
 _DICE = (
@@ -88,6 +88,7 @@ _DENIES = re.compile(
         (
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
+            r"\b(?:is|was|remains?) un(?:known|clear|stated)\Z|\An a\Z|\Ani idea\b|\bhave nothing (?:on|about)\b",
             rf"\A{_SOME}(?:un(?:answerable|known|clear|stated|specified|named|told)|(?:not|non) ?{_TELL}){_OPEN}",
             # nothing found: "no information", "there is nothing in our chats", "no price is given"
             r"\A(?:(?:there|theres|is|are|was|were|i|ive|we|weve|have|see|find|found|got) )*"
@@ -108,8 +109,7 @@ _DENIES = re.compile(
             # Spanish
             rf"\b{_NUNCA} (?:me |te |se |nos |l[oa]s? )*(?:(?:h[ae]|has|han|hemos|fue|esta|queda|habia) )?"
             rf"(?:sido )?{_DICHO}",
-            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) ){_NUNCA} (?:lo |me )*{_DICE}"
-            rf"|\b{_NUNCA} se (?:me )?{_DICE}"
+            rf"(?:\A|{_SOURCE} |\b(?:eso|dato|detalle) ){_NUNCA} (?:lo |me )*{_DICE}|\b{_NUNCA} se (?:me )?{_DICE}"
             rf"|\bno (?:sale|hay nada) (?:sobre|en (?:ningun|(?:\w+ )?{_SOURCE}))",
             rf"(?:\bno (?:hay|tengo|existe|encuentro)(?: \w+)?|\bsin|\bninguna?) {_ASUNTO}|\bno l[oa]s? tengo\b",
             r"(?:\bno lo|\Ano) se(?:\Z| (?:el|l[ao]s?|si|que|cu\w+|donde|como|quien)\b)|\bse desconoce"
@@ -132,9 +132,8 @@ _GUESSES = re.compile(
     r"|id say|presumably|probablemente|seguramente|quizas?|tal vez|creo que)\b"
 )
 _OUT_OF_THE_SOURCE = re.compile(rf"\b(?:as far as|according to|in|from|en|segun) (?:\w+ ){{0,2}}?{_SOURCE}.*")
-_ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")
-"""A word that begins what was not told: "what she earns"."""
-_LINK: Final = re.compile(r"\A(?:and|so|but|although|though|y|pero|aunque) ")
+_ASKS_AGAIN: Final = re.compile(r"(?:wh\w+|how|cu\w+|que|quien|donde|como)\Z")  # It begins "what she earns".
+_LINK: Final = re.compile(r"\A(?:and|so|but|yet|although|though|y|pero|aunque) ")
 _NEGATIONS: Final = NEGATIONS | {"nobody", "nothing", "none", "nadie"}
 _ANY: Final = FORMS_A_QUESTION | frozenset(
     "any anything anyone anybody anywhere ever all such at really ningun ninguna nada tiene".split()
@@ -145,11 +144,10 @@ _STRUCK_OUT = re.compile(r"~~[^~\n]+~~")
 
 
 def is_abstention(reply: str) -> bool:
-    """Return whether a reply says only that the conversation does not contain the answer: its first sentence does,
-    but for questions, after clauses that answer nothing.
+    """Return whether a reply says only that the conversation does not contain the answer.
 
-    Where it says what the conversation lacks, other sentences may tell what that has instead; else a long reply,
-    or one that goes on after a "but", does not count. One that guesses never does.
+    Its first sentence says so, after clauses that answer nothing. If it names what is lacking, others may tell what
+    there is instead; else a long reply, or one that goes on after a "but", does not count. A guess never does.
     """
     said = _statements(reply)
     if not said or len(_plain(said[0]).split()) > _LONGEST:
@@ -180,7 +178,7 @@ def _declines(reply: str, question: str) -> bool:
             if _denies_what_is_asked(clause, question):
                 rest, further = " ".join(clauses[here + 1 :]), _plain(" ".join(said[at + 1 :]))
                 goes_on = _CONTRADICTS.search(rest) or _CONTRADICTS.match(further)
-                return not goes_on and not _GUESSES.search(f"{rest} {further}")
+                return not goes_on and not _GUESSES.search(f"{' '.join(clauses)} {further}")
     return False
 
 
@@ -193,7 +191,9 @@ def _denies_what_is_asked(clause: str, question: str) -> bool:
         return all(token.text.endswith("ly") for token in about) or any(is_among(one, asked.words) for one in about)
     words = [token for token in tokens_of(_OUT_OF_THE_SOURCE.sub("", clause)) if not is_stop_word(token)]
     negation = next((at for at, token in enumerate(words) if token.text in _NEGATIONS), len(words))
-    denied = [token for token in words[negation + 1 :] if token.text not in _ANY]
+    denied = [
+        token for token in words[negation + 1 :] if token.text not in _ANY and not re.match(_TELL, token.text)
+    ]
     return all(is_among(token, asked.words) for token in denied) and any(
         token.text not in asked.names for token in denied
     )
@@ -227,8 +227,7 @@ def score_recall(question: Question, text: str) -> Score:
     """Correct where the reply asserts the expected answer, or all expected entities, in any equivalent spelling.
 
     Where the right answer is that it was never said, saying so is correct; elsewhere it is wrong. A reply without
-    an answer is unparsed. ``exact_match`` is the strict figure (the expected words occur in the reply);
-    ``decided_by`` names the rule that decided.
+    an answer is unparsed. ``exact_match`` is the strict figure: the expected words occur in the reply.
     """
     if also := _ALSO.search(question.expected):
         answers = question.expected[: also.start()], also["other"]
@@ -256,11 +255,8 @@ def _scored(question: Question, text: str, answer: str) -> Score:
     if (values := json_values(answer)) and len(values) == 1:
         answer = values[0]
     exact = occurs_in(question.expected, answer)
-    among = len(question.expected_entities)
-    entities = [
-        asserted(with_unit(entity, question.text, question.expected), answer, question.text, among)
-        for entity in question.expected_entities
-    ]
+    wanted = [with_unit(entity, question.text, question.expected) for entity in question.expected_entities]
+    entities = [asserted(entity, answer, question.text, len(wanted)) for entity in wanted]
     correct, decided_by = _decision(question, answer, exact, entities)
     return _judged(correct, text, decided_by).model_copy(
         update={
@@ -308,12 +304,17 @@ def _decision(
     question: Question, answer: str, exact: bool, entities: Sequence[tuple[bool, Rejection | None]]
 ) -> tuple[bool, DecidedBy]:
     """Return whether a reply is right, and by what."""
-    wanted, says_only = expected_polarity(question.expected)
+    wanted, why = expected_polarity(question.expected)
     said = polarity_of(answer, question.text) if wanted else None
     if wanted and said and said != wanted:
         return False, "no_match"
     given, rejected = asserted(with_unit(question.expected, question.text), answer, question.text)
-    parts = (_without_what_is_asked(question), _figure_alone(question, answer), *_alternatives(question.expected))
+    parts = (
+        _without_what_is_asked(question),
+        _figure_alone(question, answer),
+        *_alternatives(question.expected),
+        why,
+    )
     in_rates = with_rates(question.expected), with_rates(answer)
     for part, said_so in [*((part, answer) for part in parts if part), in_rates]:
         if not given and rejected is None and (said_so is answer or part != folded(question.expected)):
@@ -325,7 +326,7 @@ def _decision(
     is_another_time = says_another_time(question.expected, answer)
     by_entities = bool(entities) and all(ok for ok, _ in entities) and not is_another_time
     has_more = any(folded(entity) not in ("yes", "no", "si") for entity in question.expected_entities)
-    if wanted and said == wanted and (says_only or not has_more):
+    if wanted and said == wanted and (not why or not has_more):
         given = True
     if not given and not by_entities:
         rejected = rejected or next((why for _, why in entities if why is not None), None)

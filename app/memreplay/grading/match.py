@@ -38,8 +38,6 @@ def matches(answer: str, text: str) -> Iterator[Match]:
     most two other words between them ("the latrine of the friary" for "friary latrine").
     """
     wanted = _wanted(answer)
-    if not wanted:
-        return
     is_bare = all(map(is_stop_word, wanted))
     content = list(enumerate(tokens_of(text))) if is_bare else _content_with_marks(text)
     ends = set(".;!?\n") - {token.text for token in tokens_of(answer)}
@@ -52,12 +50,13 @@ def matches(answer: str, text: str) -> Iterator[Match]:
             yield Match(first, content[last][0])
 
 
+_INITIAL: Final = re.compile(r"(?<=[a-z] )[A-Z]\. (?=[A-Z])")
 _TITLES: Final = frozenset("dr doctor dra doctora prof professor profesor profesora mr mrs ms sr sra".split())
 
 
 def _wanted(answer: str) -> list[Token]:
     """Return what a text must contain: not the title before a name, nor an amount in a second unit."""
-    content = [token for _, token in content_of(tokens_of(answer))]
+    content = [token for _, token in content_of(tokens_of(_INITIAL.sub("", answer)))]
     wanted = [
         token
         for at, token in enumerate(content)

@@ -60,8 +60,7 @@ def shortened(reply: str) -> str:
     """Return the beginning and the end of a reply that repeats itself without end; any other reply unchanged."""
     if len(reply) <= _MOST_READ:
         return reply
-    half = _MOST_READ // 2
-    return f"{reply[:half]}\n{reply[-half:]}"
+    return f"{reply[: _MOST_READ // 2]}\n{reply[-_MOST_READ // 2 :]}"
 
 
 _JSON_ANSWER = re.compile(
@@ -379,9 +378,7 @@ def _spelled(found: Sequence[Token], index: int) -> tuple[int, float]:
         else:
             break
         used = length
-    if not used:
-        return 0, 0.0
-    half = next((words for words in _HALVES if spells(found, index + used, words)), None)
+    half = next((words for words in _HALVES if used and spells(found, index + used, words)), None)
     is_time = index > 0 and found[index - 1].text in ("la", "las")
     return (used + len(half), total + current + 0.5) if half and not is_time else (used, float(total + current))
 
@@ -394,7 +391,9 @@ def _scaled(found: Sequence[Token], index: int) -> tuple[int, float]:
         return 0, 0.0
     if follower.text in SCALE:
         return 2, token.number * SCALE[follower.text]
-    is_money = index > 0 and found[index - 1].kind == "unit" and found[index - 1].value in _MONEY
+    is_money = any(
+        _unit_of(one) in _MONEY for one in (*found[max(0, index - 1) : index], *found[index + 2 : index + 3])
+    )
     if follower.start == token.end and (follower.text == "k" or (is_money and follower.text in SHORT_SCALES)):
         return 2, round(token.number * SHORT_SCALES[follower.text], 6)
     return 0, 0.0
@@ -408,7 +407,7 @@ def with_units(found: list[Token]) -> list[Token]:
         token = found[index]
         last = result[-1] if result else None
         unit = _unit_of(token)
-        half = next((words for words in _HALVES if unit and spells(found, index + 1, words)), None)
+        half = next((len(words) for words in _HALVES if unit and spells(found, index + 1, words)), 0)
         if token.kind == "number":
             if last is not None and (money := _currency_before(last)):
                 result.pop()
@@ -416,15 +415,13 @@ def with_units(found: list[Token]) -> list[Token]:
             result.append(token)
         elif unit and last is not None and last.kind == "number" and not last.extra:
             value = last.number + (0.5 if half else 0)
-            end = found[index + len(half)].end if half else token.end
-            result[-1] = last._replace(value=value, end=end, extra=unit)
-            index += len(half) if half else 0
-        elif unit and _is_one_of(unit, found, index, half is not None):
+            result[-1] = last._replace(value=value, end=found[index + half].end, extra=unit)
+            index += half
+        elif unit and _is_one_of(unit, found, index, half > 0):
             if last is not None and last.text in _ONE:
                 result.pop()
-            length = 1 + (len(half) if half else 0)
-            result.append(_joined(found, index, length, _amount(1.5 if half else 1.0, unit)))
-            index += length - 1
+            result.append(_joined(found, index, 1 + half, _amount(1.5 if half else 1.0, unit)))
+            index += half
         else:
             result.append(token)
         index += 1
@@ -446,8 +443,6 @@ _AFTER_THESE: Final = frozenset(
 
 def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
     """Return whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
-    if unit in _MONEY and index + 1 < len(found) and found[index + 1].kind == "number":
-        return index > 0 and found[index - 1].text in _ONE
     if index == 0 or found[index - 1].text not in _ONE:
         return has_half
     before = found[index - 2].text if index > 1 else ""
@@ -491,7 +486,8 @@ def same_amount(wanted: Token, given: Token) -> bool:
     if wanted.extra in _MONEY and not given.extra and given.text[0].isalpha() and wanted.number < given.number:
         return wanted.number == given.number / 100  # "twelve fifty"
     if not all(units) or wanted.extra == given.extra:
-        return wanted.value == given.value or (all(units) and isclose(wanted.number, given.number))
+        off = 0.5 if units == ("%", "%") and not wanted.number.is_integer() else 0.0
+        return wanted.value == given.value or (all(units) and isclose(wanted.number, given.number, abs_tol=off))
     if units in FACTORS:
         rounded = _ROUNDED if (wanted.extra in IMPERIAL) != (given.extra in IMPERIAL) else 1e-9
         return isclose(wanted.number, given.number * FACTORS[units], rel_tol=rounded)
@@ -507,8 +503,6 @@ _HOW_OLD: Final = re.compile(r"\bhow old\b|\bque edad\b")
 
 def with_unit(answer: str, question: str, whole: str = "") -> str:
     """Return a bare number with its unit in a whole answer, or with the one that is asked for: "how many hours"."""
-    if not re.fullmatch(r"\W*(?:\d+(?:[.,]\d+)?|[a-z]+)\W*", folded(answer)):
-        return answer
     number = [token for token in with_numbers(lexed(folded(answer))) if token.kind != "mark"]
     if len(number) != 1 or number[0].kind != "number" or number[0].extra:
         return answer
@@ -532,9 +526,12 @@ _A_RATE: Final = re.compile(
 )
 
 
+_EACH: Final = re.compile(rf"\b(?:every|each|cada|todos los) (?={'|'.join(DAY_NAMES)})")
+
+
 def with_rates(text: str) -> str:
     """Return a folded text with each rate as a number of hours: "twice a day" is "every 12 h"."""
-    return _A_RATE.sub(_as_rate, folded(text))
+    return _A_RATE.sub(_as_rate, _EACH.sub("", folded(text)))
 
 
 def _as_rate(rate: re.Match[str]) -> str:
@@ -691,14 +688,11 @@ _NAMES_NO_HALF: Final = re.compile(r"(?!0)(?!.*\b(?:in|at|de|\w*noon|mid\w+|medi
 _NAMED_TIMES: Final = {"noon": 12, "midday": 12, "mediodia": 12, "midnight": 0, "medianoche": 0}
 _PARTS_OF_AN_HOUR: Final = {"half": 30, "media": 30, "quarter": 15, "cuarto": 15}
 _TIME: Final = re.compile(
-    rf"(?<!\S)(?:(?P<named>{'|'.join(_NAMED_TIMES)})"
-    r"|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+ (?:minutes )?past"
-    r"|#\d+ minutes to|#(?:10|20|25) to(?= #\d+ in the)) )?"
-    r"(?:(?P<clock>@)|#(?P<hour>\d|1\d|2[0-4])"
-    r"(?:(?:(?<=la #\d)|(?<=las #\d)|(?<=las #\d\d)) (?P<added>(?:y|menos) (?:media|cuarto|#\d+)))?)"
-    r"(?P<oclock> oclock)?"
-    r"(?: (?:(?P<am>in the morning|am|a m|de la manana|de la madrugada)"
-    r"|(?P<pm>in the afternoon|in the evening|at night|pm|p m|de la tarde|de la noche)))?)(?!\S)"
+    rf"(?<!\S)(?:(?P<named>{'|'.join(_NAMED_TIMES)})|(?:(?P<before>half past|quarter (?:past|to)|(?<=at )half|#\d+"
+    rf" (?:minutes )?past|#\d+ minutes to|#(?:10|20|25) to(?= #\d+ in the)) )?(?:(?P<clock>@)|#(?P<hour>\d|1\d"
+    rf"|2[0-4])(?:(?:(?<=la #\d)|(?<=las #\d)|(?<=las #\d\d)) (?P<added>(?:y|menos) (?:media|cuarto"
+    rf"|#\d+)))?)(?P<oclock> oclock)?(?: (?:(?P<am>in the morning|am|a m|de la manana|de la madrugada)|(?P<pm>in"
+    rf" the afternoon|in the evening|at night|pm|p m|de la tarde|de la noche)))?)(?!\S)"
 )
 
 

@@ -110,8 +110,7 @@ _FORMS: Final[Sequence[tuple[int, re.Pattern[str]]]] = [
 _APPOSITION: Final = re.compile(r"(?:,|:| -| –| —)? \(?(?:(?:the|el|dia) )*")
 """Text between the name of a day and its date."""
 _JOINED: Final = re.compile(
-    r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)"
-    r"|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
+    r"(?<=\d{4}-\d\d-\d\d)T(?=\d)|(?<=[a-z]{3})\.(?=\d{4}\b)|(?<=\d)\.(?= [^\W\d_]{3,9} (?:19|20)\d\d\b)"
 )
 """Text that joins a date to a time of day ("2023-05-07T10:00"), or its parts ("April.2023", "13. August 2024")."""
 
@@ -124,8 +123,7 @@ def times_in(text: str, said_on: date | None = None) -> tuple[Time, ...]:
 
 
 def answers_when(wanted: Sequence[Time], text: str, expected: str) -> Sequence[Time]:
-    """Return the times of a text if all of them say the wanted ones; its dates alone where its relative words only
-    describe these: "14 July 2023 (last Friday)".
+    """Return the times of a text, or its dates alone ("14 July 2023 (last Friday)"), if all say the wanted ones.
 
     Days from which the text or the expected answer counts do not matter: "three days after 11 July, so the 14th".
     A date without a year is in that of the others, where these have one.

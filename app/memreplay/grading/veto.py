@@ -123,9 +123,7 @@ def asserted(answer: str, reply: str, question: str = "", among: int = 1) -> tup
 
 
 _ASKS_IN_WHAT_ORDER: Final = re.compile(r"\b(?:what|which|the|que) (?:order|orden|sequence)\b")
-_ASKS_FOR_ALL: Final = re.compile(
-    r"\b(?:who|quien(?:es)?|which|cuales)\b|\b(?:what|que) (?!(?:is|was|has|does|es)\b)\w+s\b"
-)
+_ASKS_FOR_ALL: Final = re.compile(r"\b(?:who|quien\w*|which|cuales|(?:what|que) (?!is |was |has |does |es )\w+s)\b")
 _ENDS_A_LIST: Final = re.compile(r"[.!?:;()—–\n](?=\s|\Z)")
 _LAST_ITEM: Final = re.compile(r",? (?:and|y) ")
 _WHOSE: Final = frozenset("his her their your my our its su sus mi mis tu tus".split())
@@ -203,10 +201,9 @@ _PAST: Final = rf"(?:\w+ed|{'|'.join(IRREGULAR_FORMS)})"
 _CONSIDERED: Final = re.compile(
     r"\b(?:(?:think|thinking|thought) (?:about|of)|consider\w*|look(?:ed|ing) (?:at|into)|tempted by|toy\w* with"
     r"|wanted|suggest\w*|propos\w*|offer\w*|counter\w*|quot\w*|asked|hop(?:ed|ing) for|dream(?:ed|t|ing) of"
-    r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly"
-    r"|(?:would|d) (?:have )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected"
-    r"|pens(?:aba|aban|o|aron|ando|ado)(?: en)?"
-    r"|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
+    r"|plann\w+|intended|meant|(?:was|were) (?:about|going|due|set|supposed) to|almost|nearly|(?:would|d) (?:have"
+    r" )?(?:expected|expect|thought|guessed|preferred|prefer|chosen|liked)|expected|pens(?:aba|aban|o|aron|ando"
+    r"|ado)(?: en)?|dud\w+ (?:con|entre)|queri\w+|plane\w+|(?:iba|iban) a|casi|a punto de)\b[^.;\n]{0,40}\Z"
 )
 _THEN_ELSE: Final = re.compile(
     r"[^.\n]{0,60}?(?:[;:]|\.\s+(?:but|however|pero|yet|actually)\b|\b(?:but|however|instead|then|before \w+ing"
@@ -262,23 +259,20 @@ _NOW: Final = re.compile(
 )
 _ONCE: Final = re.compile(
     r"\b(?:used to|previously|formerly|originally|initially|at first|no longer|earlier|until(?! \Z)|once|(?:started"
-    r"|began) (?:out|off|with|as)|before (?:that|then)|antes"
-    r"|al principio|inicialmente|originalmente|ya no|solia)\b"
+    r"|began) (?:out|off|with|as)|before (?:that|then)|antes|al principio|inicialmente|originalmente|ya no|solia)\b"
 )
-_BEFORE_AFTERWARDS: Final = re.compile(
-    r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b"
-)
+_UNTIL: Final = re.compile(r" (?:\w+ ){0,3}(?:before(?! \w+ing\b)|until|originally|at first|antes|hasta)\b")
 _WAS: Final = re.compile(
     r"\b(?:was|were|had|lived|worked|played|owned|studied|rented|stayed|cost|era|eran|fue|vivia|tenia|estaba"
     r"|trabajaba|jugaba|tocaba|costaba|estudiaba)\b"
 )
 _WITHIN: Final = r"(?:[^.;\n]|\.(?=\d))"  # Any character of a clause; a decimal point ends none.
-_CHANGES: Final = (
-    r"\b(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
+_CHANGED: Final = (
+    r"(?:chang|mov|switch|updat|upgrad|downgrad|correct|rais|increas|reduc|lower|went|gone|goes|rose|ris|dropp|fell"
     r"|push|postpon|brought|bring|grow|grew|shr[iau]nk|climb|jump|cut|extend|shift|reschedul|swap|transferr|convert"
-    r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj"
-    rf")\w*{_WITHIN}{{0,60}}"
+    r"|migrat|promot|adjust|revis|amend|cambi|paso|pasa|mud|traslad|aplaz|adelant|retras|subi|baj|corr[ei]g)\w*"
 )
+_CHANGES: Final = rf"\b{_CHANGED}{_WITHIN}{{0,60}}"
 
 
 def _is_outdated(place: Place) -> bool:
@@ -287,7 +281,7 @@ def _is_outdated(place: Place) -> bool:
     marks = (",", ".", ";", ": ", "(", "—", "\n", " but ", " pero ", " sino ")
     begin = max(plain.rfind(mark, 0, start) + 1 for mark in marks)
     clause = DENIES_NOTHING.sub("", plain[begin:start])
-    if _ONCE.search(clause) or _BEFORE_AFTERWARDS.match(plain, place.end):
+    if _ONCE.search(clause) or _UNTIL.match(plain, place.end):
         return True
     return bool(_WAS.search(clause) and _NOW.search(f"{plain[:begin]} | {plain[place.end :]}"))
 
@@ -296,10 +290,6 @@ CONCLUDES: Final = re.compile(
     r"(?:\b(?:so|thus|therefore|hence|(?:that|which) (?:leaves|makes|gives)|por (?:lo )?tanto|asi que)\b|=)"
     r"(?![^.\n]*\b(?:each|per|apiece|cada)\b)[^.\n]*"
 )
-
-
-def _is_bound_otherwise(place: Place) -> bool:
-    return binds_otherwise(place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])
 
 
 _BECAUSE: Final = re.compile(r"\b(?:because|porque|ya que|since(?= (?:\w+ )?\Z))\b")
@@ -340,15 +330,12 @@ _MAYBE: Final = re.compile(r"\b(?:maybe|perhaps|possibly|might be|could be|may b
 
 
 def _gives_up(place: Place) -> bool:
-    beside = " | ".join(
-        (place.plain[max(0, place.start - _NEAR) : place.start], place.plain[place.end : place.end + _NEAR])
-    )
+    before = place.plain[max(0, place.start - _NEAR) : place.start]
+    beside = f"{before} | {place.plain[place.end : place.end + _NEAR]}"
     return _DONT_KNOW.search(beside) is not None or len(_MAYBE.findall(beside)) > 1
 
 
-_SAYS_IT_OTHERWISE: Final = (
-    r"[^.;\n]{0,30}\b(?:for short|to be \w+|in other words|in full|in (?:uk|us|eu)|es decir)\b"
-)
+_OTHERWISE: Final = r"[^.;\n]{0,30}\b(?:for short|to be \w+|in other words|in full|in (?:uk|us|eu)|es decir)\b"
 _OFFERS: Final = re.compile(
     r"\b(?:options?|candidates?|possib\w+|choices?|alternatives?|opcion\w*|candidat\w+|posib\w+|alternativas?"
     r"|(?:one|either|any) of (?:these|those|the following|them)|(?:uno|una|alguno|alguna) de (?:estos|estas|ellos"
@@ -382,12 +369,11 @@ def _is_listed(place: Place) -> bool:
 
 NAME: Final = re.compile(r"(?<![\w'’])[^\W\d_a-zà-ÿ][^\W\d_]+")
 _RELATIVE: Final = (
-    r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia|prima"
-    r"|abuela|amiga|jefa|vecina|suegra"
-    r"|husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa|boyfriend|marido|padre|hijo|hermano|tio|primo"
-    r"|abuelo|amigo|jefe|vecino|suegro"
-    r"|partner|parents|cousin|friend|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate"
-    r"|landlord|doctor|teacher|coach|kids?|children|twin)"
+    r"(?:wife|mother|mum|mom|daughter|sister|aunt|niece|grandmother|grandma|girlfriend|mujer|madre|hija|hermana|tia"
+    r"|prima|abuela|amiga|jefa|vecina|suegra|husband|father|dad|son|brother|uncle|nephew|grandfather|grandpa"
+    r"|boyfriend|marido|padre|hijo|hermano|tio|primo|abuelo|amigo|jefe|vecino|suegro|partner|parents|cousin|friend"
+    r"|boss|manager|colleague|coworker|neighbou?r|roommate|flatmate|landlord|doctor|teacher|coach|kids?|children"
+    r"|twin)"
 )
 _OF_YOU: Final = re.compile(r"\b(?:you|yours|your own|tu|tuyo|tuya|te)\b")
 _ABOUT_ME: Final = re.compile(
@@ -402,9 +388,7 @@ _AUXILIARY: Final = frozenset(
 _ASKED_VERB: Final = (
     re.compile(r"\bwho (?:is|was|are|were) (?P<verb>\w+) than (?P<object>.+)"),
     re.compile(r"\bwho (?:is|was) (?P<object>my|our|\w+) (?P<verb>\w+[eo]r)\W*\Z"),
-    re.compile(
-        r"\bwho(?:m|se)? (?:\w+ )??(?:did|do|does|has|have|had) (?P<subject>(?!the |an? )\w+) (?P<verb>\w+)"
-    ),
+    re.compile(r"\bwho(?:m|se)? (?:\w+ )??(?:did|do|does|ha\w+) (?P<subject>(?!the |an? )\w+) (?P<verb>\w+)"),
     re.compile(r"(?<!who )\b(?:did|does|do)(?: the| their| his| her| my| your)? (?P<subject>\w+) (?P<verb>\w+)"),
     re.compile(r"\bwho (?:will |would |can |has |have |had |(?:is|was) (?=\w+ing\b))?(?P<verb>\w+)(?P<object>.*)"),
     re.compile(r"\bquien les? (?P<verb>\w+)(?P<object>.*)"),
@@ -412,7 +396,7 @@ _ASKED_VERB: Final = (
     re.compile(r"\A\W*(?:de |desde )?(?:donde|cuando|quien|que \w+) (?P<verb>\w+)"),
     re.compile(
         rf"\b(?:was|were|is|are) .*?(?<!the )(?<!my )(?<!\ba )"
-        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_FORMS)})\W*\Z"
+        rf"(?P<verb>\w+(?:ed|en|ing)|born|{'|'.join(IRREGULAR_FORMS)})(?: (?:for|at|in|on|with|by|from|to))?\W*\Z"
     ),
 )
 
@@ -507,8 +491,10 @@ def _another_clause_answers(place: Place) -> bool:
     names = frozenset(map(folded, NAME.findall(place.reply))) - asked.names - {token.text for token in matched}
     is_told_at_length = len(content_of(matched)) > _SAID_OF_ONE_THING or len(place.given) > _LONG_REPLY
     is_concluded = any(found.start() < place.start < found.end() for found in CONCLUDES.finditer(place.plain))
+    is_moved = _compiled(rf"{_CHANGES}\b(?:to|al?) \Z").search(place.plain, 0, place.start)
     is_all = not re.search(r"\w", place.plain[: place.start]) and re.match(r"\W*[.\n]", place.plain[place.end :])
-    if place.among > 1 or is_told_at_length or is_concluded or is_all or CORRECTS_ITSELF.search(place.plain):
+    is_clear = is_told_at_length or is_concluded or is_moved or is_all or CORRECTS_ITSELF.search(place.plain)
+    if place.among > 1 or is_clear:
         return False
     for joints in (_CONTRAST, _ANY_JOINT):
         clauses, taken = _clauses_and_topics(place.given, joints, asked)
@@ -558,7 +544,7 @@ def _has_other_value(one: Token, clause: Sequence[Token]) -> bool:
 
 
 _CLAUSE: Final = re.compile(
-    r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|yet|however|whereas|while|pero|mientras|aunque)\b)"
+    r"[.!?](?=\s|\Z)|[;\n]|,? \b(?=(?:but|yet|however|w(?:hereas|hile)|pero|mientras|aunque)\b)"
 )
 _OF_A_RELATIVE: Final = re.compile(
     r"(?:\A|(?<=[.!?;\n:] )|(?<=, )|(?<=but )|(?<=pero ))\W*(?:it was |it is |its |era |es )?"
@@ -573,10 +559,9 @@ def _is_said_of_a_relative(place: Place) -> bool:
     if subject is None or any(is_among(who, tokens_of(asked)) for who in tokens_of(subject["who"])):
         return False
     whose = subject["whose"]
+    is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
     if whose in ("your", "tu", "tus"):
-        is_near = bool(_ABOUT_ME.search(asked))
-    else:
-        is_near = whose in ("his", "her", "their", "su") or re.search(rf"\b{whose}\b", asked) is not None
+        is_near = asked_by(place.question).about_me
     beside = plain[subject.end("who") : start] + plain[place.end : place.clause[1]].split(",")[0]
     return is_near and not _OF_YOU.search(beside) and asked_by(place.question).names.isdisjoint(beside.split())
 
@@ -589,13 +574,15 @@ _SAYS: Final = re.compile(r"\b(?:sa(?:ys?|id)|t(?:ell|old)\w*|mention\w*|dij\w+|
 def _is_said_of_the_owner(place: Place) -> bool:
     """Return whether the reply speaks of Ann, or of who asks, where a relative of theirs is asked about."""
     owners = {found["owner"] or found["de"] for found in _OWNED.finditer(place.asked)}
-    owners = owners & asked_by(place.question).names | (
-        {"you", "your", "tu", "te"} if owners & {"my", "mi"} else set()
-    )
+    you = {"you", "your", "tu", "te"} if owners & {"my", "mi"} else set()
+    owners = owners & asked_by(place.question).names | you
     owners -= {one for one in owners if place.asked.count(one) > 1 or re.search(r"\b(?:i|me|we|us)\b", place.asked)}
     before = place.plain[place.clause[0] : place.start]
     *_, led = re.split(rf"\b(?:{'|'.join(map(re.escape, owners))})\b", before) if owners else [before]
     return led != before and not _SPEAKS_OF_ANOTHER.search(before) and not _SAYS.search(led)
+
+
+_BY: Final = re.compile(r"(?: \w+){0,2} (?:is|was|are|were|fue|fueron|es|son) \w+ (?:by|por) (\w+)")
 
 
 def _is_said_of_another(place: Place) -> bool:
@@ -611,17 +598,19 @@ def _is_said_of_another(place: Place) -> bool:
         deeds = asked.words if at == 0 else [asked.verb] if asked.verb else []
         if is_name and verb.text not in UNITS and is_among(verb, deeds):
             return True
-    return False
+    agent = _BY.match(place.plain, place.end)
+    return agent is not None and agent[1] in names
 
 
 def _says_the_opposite(place: Place) -> bool:
-    """Return whether its clause has the opposite of a word of the question, and neither the word nor a "not"."""
-    clause = place.words
-    asked = asked_by(place.question).words if NEGATIONS.isdisjoint(token.text for token in clause) else ()
-    return any(
-        are_paired(OPPOSITES, one.text, token.text) and not is_among(one, clause)
-        for one in asked
-        for token in clause
+    """Return whether what leads to it has the opposite of a word of the question, and its clause not the word."""
+    led, asked = [token for token in place.words if token.start < place.start], asked_by(place.question)
+    absent = [one for one in asked.words if not is_among(one, place.words)]
+    return NEGATIONS.isdisjoint(token.text for token in led) and any(
+        are_paired(OPPOSITES, one.text, token.text) and not is_among(token, asked.words)
+        for one in absent
+        for token in led
+        if not (asked.asks_who and are_paired(CONVERSES, one.text, token.text))
     )
 
 
@@ -672,18 +661,18 @@ VETOES: Final[Sequence[Veto]] = (
         r"|(?:advis|warn|decid|vot|recommend|argu|counsell?|spoke|speak)\w* against"
         r"|desaconsej\w+|desmint\w+|den(?:y|ies|ied)|(?<!no )(?<!without a )doubt\w*)(?: \w+){0,2}[ -]?\Z",
         unless=_ASKS_WHAT_FAILED),
+    Veto("turned X down", "denied", unless=_ASKS_WHAT_FAILED, after=r"(?: \w+){0,2} (?:down|up|off)\b",
+        before=r"\b(?:turn|g[ai]v|call|thr[eo]w)\w* (?:\w+ ){0,2}\Z"),
     Veto("rather than X", "denied",
-        before=r"\b(?:rather than|instead of|other than|en vez de|en lugar de|no longer|ya no)\b"
-        r"(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z"
-        r"|\b(?:except|excepto|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"),
+        before=r"\b(?:(?:rather|other) than|in(?:stead| place) of|not because|en (?:vez|lugar) de|no longer|ya no)"
+        r"\b(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z|\b(?:excepto?|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"),
     Veto("not X", "denied", when=_is_negated),
     Veto("X? No, X is wrong, X did not", "denied",
         after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"
-        r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)"
-        r"|(?:is|was|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped"
-        r"|refused|dismissed|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b"
-        r"|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will|can) not|didnt|doesnt|dont|hasnt|hadnt"
-        r"|couldnt|wouldnt|wont|cant|cannot|no|never|nunca)\b",
+        r"|[\s*_]+(?:(?:is|was|es|era)? ?(?:not|isnt|wasnt|wrong|incorrect|incorrecto)|no (?:es|era|fue)|(?:is|was"
+        r"|were|has been|had been|fue|fueron) (?:ruled out|rejected|cancell?ed|discarded|dropped|refused|dismissed"
+        r"|turned down|descartad\w+|rechazad\w+|cancelad\w+))\b|[\s*_|]+(?:(?:did|does|do|has|had|could|would|will"
+        r"|can) not|didnt|doesnt|dont|hasnt|hadnt|couldnt|wouldnt|wont|cant|cannot|no|never|nunca)\b",
         unless=_ASKS_WHAT_FAILED),
     Veto("from X to Y", "superseded",
         before=rf"{_CHANGES}\b(?:from|de|del)\b{_WITHIN}{{0,60}}\Z",
@@ -692,16 +681,15 @@ VETOES: Final[Sequence[Veto]] = (
     Veto("X, replaced by Y, or gone", "superseded",
         after=r"(?:, which)?[^.;,\n]{0,30}\b(?:replaced (?:by|with)|superseded by"
         r"|(?:changed|updated|corrected|amended) to|(?:reemplazad|sustituid|cambiad)[oa] por)\b"
-        r"|[^.\n]{0,60}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{0,20}\b(?:changed|switched|moved|corrected"
-        r"|updated|amended|revised|pushed|cambi\w+|correg\w+|corrig\w+) (?:it|that|this|them) (?:to|for|a|por)\b"
+        rf"|[^.\n]{{0,60}}\b(?:but|then|later|pero|luego|despues)\b[^.;\n]{{0,20}}\b(?:(?:was|were|been|la|lo|se)"
+        rf"(?: ha| han)? {_CHANGED}|{_CHANGED} (?:it|that|this|them)) (?:to|for|al?|por)\b"
         r"|\W*(?:left|moved|retired|resigned|quit|stepped down|stopped|closed|shut|folded|broke|died|se jubilo)\b"
         r"[\s\S]*?\b(?:so|now|these days|since then|ahora)\b",
         unless=_ASKS_ABOUT_THE_PAST),
     Veto("Y (was X)", "superseded",
         before=r"\b(?:replac\w+|t(?:ook|akes|aking|aken) over (?:\w+ ){0,3}?from|succeed\w+|reemplazo a|sustituyo a"
-        r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z"
-        r"|[(\[]\W*(?:it )?(?:was|were|previously|formerly|originally|before|earlier|old|ex|instead of|not|up from"
-        r"|down from|from|antes|era)\b[^()\[\]]*\Z",
+        r"|stepp\w+ in for|(?:up|down) from)(?: \w+){0,2}\s*\Z|[(\[]\W*(?:it )?(?:was|were|previously|formerly"
+        r"|originally|before|earlier|old|ex|instead of|not|up from|down from|from|antes|era)\b[^()\[\]]*\Z",
         unless=_ASKS_ABOUT_THE_PAST),
     Veto("was X, now Y", "superseded", unless=_ASKS_ABOUT_THE_PAST, when=_is_outdated),
     Veto("X, but now Y", "superseded",
@@ -713,19 +701,21 @@ VETOES: Final[Sequence[Veto]] = (
         after=r"[\s\S]*?\b(?:(?:(?:the|my)(?: \w+)?|final|correct|right) answer(?: is| would be|:)|answer:"
         r"|(?:la )?respuesta(?: final)?(?: es|:))(?! (?:given|found|stated|in|from|based|clear|correct|right)\b)"),
     Veto("X, so Y", "superseded", when=_is_overruled),
-    Veto("X of another thing", "denied", when=_is_bound_otherwise),
+    Veto("X of another thing", "denied", when=lambda place: binds_otherwise(
+        place.answer, place.given[max(0, place.match.first - 1) : place.match.last + 1])),
     Veto("thought of X, but", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_was_only_considered),
     Veto("if X, it would", "denied", unless=_ASKS_WHAT_WAS_CONSIDERED, when=_is_supposed),
     Veto("X's sister", "denied", after=rf" {_RELATIVE}\b", when=lambda place: place.matched[-1].kind == "word"),
     Veto("of a relative", "denied", unless=_ASKS_WHO, when=_is_said_of_a_relative),
     Veto("of whose relative it is", "denied", unless=_ASKS_WHO, when=_is_said_of_the_owner),
     Veto("of another person", "denied", unless=_ASKS_WHO, when=_is_said_of_another),
+    Veto("for X", "denied", only=_ASKS_WHO, before=r"\b(?:for|para) \Z", unless=r"\b(?:for|para|whom)\b"),
     Veto("beat X", "denied", only=_ASKS_WHO_WON,
         before=r"\b(?:beats?|defeat(?:s|ed)|(?:gano|vencio|derroto) al?) (?:\w+ ){0,2}\Z"),
     Veto("X lost", "denied", only=_ASKS_WHO_WON,
         after=r"(?: \w+){0,2} (?:lost|perdio|(?:came|was|were|finished|fue|quedo|quedaron)(?: in| an?| close)*"
         r" (?:second|third|last|beaten|defeated|runners?.up|segund\w|tercer\w|ultim\w|derrotad\w))\b"),
-    Veto("the opposite", "denied", unless=_ASKS_WHO, when=_says_the_opposite),
+    Veto("the opposite", "denied", unless=_ASKS_WHO_WON, when=_says_the_opposite),
     Veto("the other way round", "denied", when=_is_other_way_round),
     Veto("another clause answers", "denied", when=_another_clause_answers),
     Veto("does not know", "hedged", when=_gives_up),
@@ -734,18 +724,16 @@ VETOES: Final[Sequence[Veto]] = (
         r"|\b(?:ask|wonder|pregunt)\w*\b[^.,;\n]{0,30}\b(?:whether|if|si)\b[^.,;\n]{0,40}\Z",
         unless=r"\b(?:ask|wonder|question|pregunt|almost|nearly|casi)\w*"),
     Veto("X or Y, X to Y", "hedged",
-        after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_SAYS_IT_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
-        r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w"
-        r"|\s?/\s?\w+(?![\w/])"
-        r"|(?:, (?!give or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b"
-        r"|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
+        after=rf"(?:[\s,…)\"'*_]|\.\.\.)*\b(?:or|o|u)\W+(?!{_OTHERWISE})(?!(?:so|more|less|later|earlier|thereabouts|better"
+        r"|higher|lower|fewer|nearby|menos|mas|i|you|he|she|it|we|they)\b)\w|\s?/\s?\w+(?![\w/])|(?:, (?!give"
+        r" or)\w+(?: \w+){0,2})+,? (?:or|o|u)\b|[^\w,.;]{0,5}\?\W{0,5}(?:or|o|u)\b"
         r"|(?<=\d)\s*(?:[-–]|to\b|hasta\b|a\b)\s*[£$€]?\d"),
     Veto("between X and Y", "hedged",
         before=r"\b(?:between|entre|either)\b(?:\W+\w+){0,2}\W+\Z",
         when=lambda place: sum(token.kind != "word" for token in tokens_of(place.answer)) < 2),
     Veto("Y or X", "hedged",
         before=rf"(?:\b(?:or|o|u)\W+|(?<=\w)/\s?)(?:(?:{'|'.join(sorted(STOP_WORDS))})\W+)*\Z",
-        after=rf"(?!{_SAYS_IT_OTHERWISE})"),
+        after=rf"(?!{_OTHERWISE})"),
     Veto("one of a list", "candidates", when=_is_listed),
 )
 # fmt: on
@@ -768,23 +756,23 @@ _YES: Final = re.compile(
     r"|affirmative|true|si|claro|exacto|efectivamente|por supuesto|cierto)\b"
 )
 _NO: Final = re.compile(
-    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrect|unlikely|false"
-    r"|i doubt|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo|falso|incorrecto)\b"
+    r"(?:no|nope|nah|not (?:really|at all|anymore|any more|yet)|not|never|negative|incorrecto?|unlikely|fals[eo]"
+    r"|i doubt|there (?:is|are) none|i (?:do not|dont) think so|para nada|tampoco|nunca|en absoluto|negativo)\b"
     r"|[^.;]{0,30}\b(?:used to\b.{0,20}\bbut|not any ?more|no longer|ya no)\b"
 )
 _SO: Final = re.compile(rf"\b(?:so|hence|therefore|asi que)\W+(?=(?:{_LIKELY}\W+)?(?:yes|no|not|si)\W*\Z)")
 _SHORT_YES: Final = re.compile(
     r"(?:he|she|it|they|you|we|i|that|those|these|there|[a-z]+) (?:is|are|was|were|do|does|did|has|have|had|can"
-    r"|could|will|would|should)\W*(?:\Z|,)"
+    r"|could|will|would|should)\W*(?:\Z|,)|(?:there (?:is|are)|hay|tiene) (?:one|some|two|una?)\b"
 )
 _PRONOUNS: Final = frozenset("it that them there lo la los las alli".split())
 
 
-def expected_polarity(expected: str) -> tuple[Polarity | None, bool]:
-    """Return what the expected answer of a yes-or-no question says, and whether it says nothing else."""
+def expected_polarity(expected: str) -> tuple[Polarity | None, str]:
+    """Return what the expected answer of a yes-or-no question says, and what else it says."""
     if (found := _EXPECTED.match(folded(expected))) is None:
-        return None, False
-    return ("no" if found["says"] == "no" else "yes"), not re.search(r"\w", folded(expected)[found.end() :])
+        return None, ""
+    return ("no" if found["says"] == "no" else "yes"), folded(expected)[found.end() :].strip(" ._*!")
 
 
 def polarity_of(reply: str, question: str) -> Polarity | None:

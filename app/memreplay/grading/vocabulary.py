@@ -90,6 +90,7 @@ CONVERSES: Final = (
 OPPOSITES: Final = (
     "open/close open/shut win/lose start/end start/finish behind/front above/below inside/outside left/right"
     " north/south east/west top/bottom most/least pass/fail like/dislike like/hate love/hate remember/forget"
+    " minimum/maximum min/max earliest/latest new/old agree/refuse accept/refuse accept/reject buy/sell"
     " abrir/cerrar abierto/cerrado ganar/perder empezar/acabar detras/delante encima/debajo dentro/fuera"
     " izquierda/derecha"
 )
@@ -108,26 +109,25 @@ IRREGULAR_FORMS: Final = _to_the_first(
 """Irregular past or participle of an English verb, which a stemmer does not know → the verb."""
 
 SAME_WORDS: Final = IRREGULAR_FORMS | _to_the_first(
-    "bicycle bike/refrigerator fridge/gymnasium gym/mathematics maths math/telephone phone/photograph photo"
-    "/examination exam/laboratory lab/veterinarian vet/university uni/vitamin vit/department dept/street st"
-    "/apartment flat apt/avenue ave/road rd/television tv telly/aeroplane airplane plane/advertisement advert "
-    "ad/influenza flu/grandmother grandma granny nana/grandfather grandpa grandad/mother mum mom mummy/father "
-    "dad daddy/javascript js/typescript ts/company firm/temperature temp/doctor dr/professor prof"
-    "/approximately approx/lorry truck/petrol gasoline/holiday vacation/film movie/autumn fall/trousers pants"
-    "/nappy diaper/torch flashlight/pavement sidewalk/rubbish garbage trash/sofa couch/mobile cellphone/shop "
-    "store/aubergine eggplant/courgette zucchini/lift elevator/child kid/children kids/ill sick/purchase buy"
-    "/repair fix/begin start/car automobile/lawyer solicitor attorney/large big/house home/colleague coworker"
-    "/application app/repository repo/specification spec/calle c/week weekly/day daily/month monthly/year "
-    "yearly annual/mes mensual mensuales/work job/configuration config/administrator admin/reservation booking"
-    "/win winner"
+    "bicycle bike/refrigerator fridge/gymnasium gym/mathematics maths math/telephone phone/photograph"
+    " photo/examination exam/laboratory lab/veterinarian vet/university uni/vitamin vit/department dept/street"
+    " st/apartment flat apt/avenue ave/road rd/television tv telly/aeroplane airplane plane/advertisement advert"
+    " ad/influenza flu/grandmother grandma granny nana/grandfather grandpa grandad/mother mum mom mummy/father dad"
+    " daddy/javascript js/typescript ts/company firm/temperature temp/doctor dr/professor prof/approximately"
+    " approx/lorry truck/petrol gasoline/holiday vacation/film movie/autumn fall/trousers pants/nappy diaper/torch"
+    " flashlight/pavement sidewalk/rubbish garbage trash/sofa couch/mobile cellphone/shop store/aubergine"
+    " eggplant/courgette zucchini/lift elevator/child kid/children kids/ill sick/purchase buy/repair fix/begin"
+    " start/car automobile/lawyer solicitor attorney/large big/house home/colleague coworker/application"
+    " app/repository repo/specification spec/calle c/week weekly/day daily/month monthly/year yearly annual/mes"
+    " mensual mensuales/work job/configuration config/administrator admin/reservation booking/win winner"
 )
 """Word → the longer, or British, word for the same, or the verb of an irregular form."""
 
 STOP_WORDS: Final = frozenset(
-    "a an the of to in on at by for from with and is are was were be been it its this that these those them his her"
-    " their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y e que"
-    " es son fue era su sus mi tu lo le se as around about approximately roughly almost nearly casi very just named"
-    " called one ones".split()
+    "a an the of to in on at by for from with and is are was were be been it its this that these those them his"
+    " her their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y"
+    " e que es son fue era su sus mi tu lo le se as because porque around about approximately roughly almost"
+    " nearly casi very just named called one ones".split()
 )
 
 FORMS_A_QUESTION: Final = frozenset(

@@ -98,6 +98,27 @@ RIGHT: Final = (
     ("When does it start?", "at 10", "It starts at 10 am."),
     ("How many kids?", "3", "three kids, two boys and a girl"),
     ("What pets?", "two cats and a dog", "a dog and two cats"),
+    ("How tall is Gus?", "1.83 m", "He is six feet tall."),
+    ("How warm was the lake?", "20°C", "68 degrees Fahrenheit"),
+    ("How far is it?", "8 km (5 miles)", "five miles"),
+    ("How long has she lived there?", "since 2018, about six years", "about six years"),
+    ("How often does she swim?", "every other day", "Every second day."),
+    ("How often is the bin emptied?", "once a fortnight", "Every two weeks."),
+    ("¿Cada cuánto riega las plantas?", "cada tres días", "Una vez cada tres días."),
+    ("How often do they meet?", "every Tuesday", "On Tuesdays."),
+    ("What share does he own?", "a third", "33 %"),
+    ("Is the pool open in winter?", "No", "It closes in winter."),
+    ("Does the gym have a sauna?", "No", "There is none."),
+    ("¿Está abierta la tienda los lunes?", "No", "Los lunes está cerrada."),
+    ("Who invited whom to the gala?", "Omar invited Lena", "Lena was invited by Omar."),
+    ("¿Quién le enseñó a Luis a nadar?", "Su prima Berta", "Le enseñó su prima Berta, en el lago."),
+    ("Who won the match?", "Yuki", "Hana lost to Yuki in three sets."),
+    ("In what order did they go?", "Prado, Thyssen, Retiro", "First the Prado, then the Thyssen, finally the Retiro."),
+    ("Which pets does Kim have?", "a cat and a parrot", "Kim has a cat and a parrot, and dreams of a horse."),
+    ("Where does Ben's sister work?", "at the port", "Ben mentioned that she works at the port."),
+    ("When does it start?", "17 March", "It was to start on 3 March but was moved to 17 March."),
+    ("Who is the book by?", "Ursula K. Le Guin", "Ursula Le Guin"),
+    ("How long is the text?", "90 pages", "It was 70; now it is 90."),
 )
 WRONG: Final = (
     ("When did Ana leave her job?", "May 2023", "Luis left his job in May 2023."),
@@ -133,6 +154,28 @@ WRONG: Final = (
     ("What is Tom's dog called?", 'Rex', "Maria's dog is called Rex."),
     ('How wide is the shelf?', '2 m', "It's 2 m tall and 1 m wide."),
     ("What pets?", "two cats and a dog", "two dogs and a cat"),
+    ("How tall is Gus?", "1.83 m", "He is five feet tall."),
+    ("How often does she swim?", "twice a week", "Every two weeks."),
+    ("Who interviewed Dana?", "Her colleague Pete", "Dana interviewed her colleague Pete."),
+    ("¿Quién le enseñó a Luis a nadar?", "Su prima Berta", "Luis le enseñó a nadar a su prima Berta."),
+    ("Who won the election, Prado or Klein?", "Klein", "Prado defeated Klein by 200 votes."),
+    ("¿Quién ganó la carrera?", "Irene", "Irene quedó segunda; ganó Sofía."),
+    ("In what order did they go?", "Prado, Thyssen, Retiro", "First the Thyssen, then the Prado, finally the Retiro."),
+    ("Which pets does Kim have?", "a cat and a parrot", "Kim has a cat, a parrot and a tortoise."),
+    ("¿Qué idiomas habla Noor?", "árabe y holandés", "Noor habla árabe, holandés y alemán."),
+    ("Where does Ben's sister work?", "at the port", "Ben works at the port."),
+    ("What does Uma play?", "bass", "Uma sings. The bass is played by Tom."),
+    ("¿Qué instrumento toca Marta?", "el piano", "Marta toca la flauta; el piano lo toca su hermano."),
+    ("What phone does Raj use now?", "a Nokia", "He had a Nokia and now uses a Fairphone."),
+    ("¿Dónde vive ahora Pilar?", "León", "Pilar vivía en León, pero se mudó a Burgos."),
+    ("When does it start?", "3 March", "It was to start on 3 March but was moved to 17 March."),
+    ("How many rooms are there?", "4", "4... no, I misread: there are 3."),
+    ("Where is the bakery?", "in front of the old station", "It's behind the old station."),
+    ("What is the maximum group size?", "12", "The minimum is 12 people."),
+    ("Which day is the concert?", "Friday", "The concert is on Thursday because on Friday the hall is taken."),
+    ("Which cat is ill, Moss or Fern?", "Moss", "Moss eats well. So it must be Fern."),
+    ("Which language will he learn?", "Thai", "He looked into Thai but finds it too hard; Malay it is."),
+    ("How does she commute?", "by tram", "She cycles. She is considering the tram for winter."),
 )
 OPTIONS: Final = ("a lamp", "a green lamp", "two chairs", "a rug", "none of these")
 
@@ -146,8 +189,8 @@ def test_a_reply_is_right_in_any_unit_form_and_order() -> None:
 def test_a_reply_is_wrong_that_gives_a_value_of_another_kind_or_subject() -> None:
     outcomes = {row: _score(*row) for row in WRONG}
     differing = [(row, why) for row, (outcome, why) in outcomes.items() if outcome == "correct"]
-    # Five have a further item, swap who does it, or count something else; rules for these gained too little.
-    assert len(differing) <= 5, differing
+    # One counts something else.
+    assert len(differing) <= 1, differing
 
 
 def _score(question: str, expected: str, reply: str) -> tuple[str, str | None]:
