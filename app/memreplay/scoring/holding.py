@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from typing import NamedTuple
 
 from memory_backends.text import WEEKDAYS, sentences_of
@@ -30,7 +30,7 @@ from memreplay.grading.match import contains, enumeration, has_the_letters_of, m
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted
-from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES
+from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES, UNITS
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -44,14 +44,19 @@ _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 _OF_ONE_WORD = 1 / 2
-"""The share of a question's words that a text has to say beside an answer of one word, which occurs anywhere."""
+"""The share of a question's words that a text has to say beside an answer of one word or figure, which occurs anywhere."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
 
 _SAID_OF_AN_ANSWER = 1 / 4
 """Of the words of an answer, those that the evidence says; of an inferred one it says fewer."""
-_LENGTHS = frozenset(["day", "week", "fortnight", "month", "year", "decade"])
+_RETOLD = 1 / 2
+_FEW_AMOUNTS = 3
+_ENOUGH = 1 / 2
+_LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "decade": 3652}
+"""Days."""
+_IN_COMMON = re.compile(r"\b(?:both|shared?|in common|alike|ambos|en comun|comparten|los dos|las dos)\b")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 _CALENDAR = frozenset((*MONTH_NAMES, *DAY_NAMES))
@@ -119,9 +124,15 @@ class Answerable:
         return (
             all(self.is_verbatim(turn, pieces) for turn in self.evidence)
             or self._say_when(pieces)
-            or self._contain(self._answers(), pieces)
-            or all(self.part_held_by(turn, pieces) for turn in self.needed)
+            or (not self._is_of_both and self._contain(self._answers(), pieces))
+            or self._enough_held_by(pieces)
         )
+
+    def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
+        """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
+        held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
+        is_one_enough = self._is_polar and len(self._speakers[0]) < 2
+        return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
 
     @cached_property
     def needed(self) -> Sequence[str]:
@@ -129,7 +140,8 @@ class Answerable:
         does, where it is computed from them, and where they say nothing of one of its items, so that another turn
         says it in other words.
         """
-        said = [] if self._is_computed else [turn for turn in self.evidence if any(self._contribution_of(turn))]
+        is_joint = self._is_computed or self._is_polar
+        said = [] if is_joint else [turn for turn in self.evidence if any(self._contribution_of(turn))]
         text = " ".join(self.turns[turn].text for turn in said)
         items = [content_of(tokens_of(item)) for item in self._items]
         is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
@@ -146,17 +158,83 @@ class Answerable:
         if self.is_verbatim(turn, pieces):
             return True
         says = self._contribution_of(turn)
+        if self._is_of_both:
+            pieces = [piece for piece in pieces if self._is_as_said_by(turn, piece)]
         if says.answers:
             return self._contain([says.answers], pieces)
         if says.words:
             return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
-            return self._say_when(pieces)
-        if says.topic:
-            return _say_all(says.topic, [piece.text for piece in pieces if self._is_ground(piece)])
+            return self._say_when(pieces) or (
+                not self._sentences_that_say_when and self._retell_under_its_date(turn, says.figures, pieces)
+            )
+        if self._spans_sessions and self._date_what_is_asked(turn, pieces):
+            return True
+        ground = [piece.text for piece in pieces if self._is_ground(piece)]
+        if says.topic and _say_all(says.topic, ground):
+            return True
         linked = [piece.text for piece in pieces if turn in piece.turns]
         linked = [text for text in linked if not self._says_otherwise(turn, text)]
-        return any(_say_all(figures, linked) for figures in says.figures)
+        if any(_say_all(figures, linked) for figures in says.figures):
+            return True
+        may_be_retold = not says.figures or self._is_polar
+        return may_be_retold and any(_retells(one, text) for one in self._grounds_in(turn) for text in linked)
+
+    def _grounds_in(self, turn: str) -> Sequence[Sequence[Token]]:
+        """Return the words of the sentences of a turn that share most with the question."""
+        said = self.turns[turn].text if turn in self.turns else ""
+        sentences = [[token for _, token in content_of(tokens_of(one))] for one in sentences_of(said)]
+        asked = self._words_asked
+        shared = [sum(any(same_token(one, token) for one in asked) for token in one) for one in sentences]
+        most = max(shared, default=0)
+        return [one for one, count in zip(sentences, shared, strict=True) if count == most and len(one) >= 2]
+
+    def _retell_under_its_date(
+        self, turn: str, alternatives: Sequence[frozenset[str]], pieces: Iterable[Piece]
+    ) -> bool:
+        """Return whether texts made from a turn say its figures under the date on which it was said: "Wednesday"."""
+        dated = [
+            piece.text
+            for piece in pieces
+            if turn in piece.turns and (piece.is_dated or heading_day(piece.text) == self._day_of(turn))
+        ]
+        return any(
+            any(word in WEEKDAYS for word in figures) and _say_all(figures, dated) for figures in alternatives
+        )
+
+    def _date_what_is_asked(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether a text of the session of a turn is about the question and says its day, from which a
+        length of time is counted.
+        """
+        day, session = self._day_of(turn), self._session_of(turn)
+        return day is not None and any(
+            piece.is_dated or any(time.first == day == time.last for time in times_in(piece.text))
+            for piece in pieces
+            if session in map(self._session_of, piece.turns | piece.verbatim) and self.is_about(piece.text)
+        )
+
+    @cached_property
+    def _spans_sessions(self) -> bool:
+        """Return whether the answer is the time between the days on which the turns were said."""
+        days = sorted(filter(None, map(self._day_of, self.evidence)))
+        lengths = [token for token in tokens_of(self.question.expected) if token.extra in _LENGTHS]
+        return len(lengths) == 1 and any(
+            abs((days[-1] - days[0]).days / _LENGTHS[one.extra] - one.number) <= 1 / 2 for one in lengths
+        )
+
+    @cached_property
+    def _is_of_both(self) -> bool:
+        """Return whether the question asks for what several turns have in common, as each has to say."""
+        return len(self.evidence) > 1 and _IN_COMMON.search(folded(self.question.text)) is not None
+
+    def _is_as_said_by(self, turn: str, piece: Piece) -> bool:
+        """Return whether a text comes from a turn, or, where others said the rest, from its speaker."""
+        speakers = [self.turns[one].speaker for one in self.evidence if one in self.turns]
+        linked = piece.turns | piece.verbatim
+        said = self.turns.get(turn)
+        if said is None or speakers.count(said.speaker) > 1:
+            return turn in linked
+        return any(self.turns[one].speaker == said.speaker for one in linked if one in self.turns)
 
     def part_begun_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether texts made from a turn hold some of what it contributes."""
@@ -193,8 +271,22 @@ class Answerable:
             all(any(self._is_precise(time, one) for time in said) for one in self.times)
             for piece in pieces
             for text, said in self._times_by_text(piece)
-            if self.is_about(text)
+            if self.is_about(text) or (self._is_linked(piece) and self._retells_when(text))
         )
+
+    def _retells_when(self, text: str) -> bool:
+        """Return whether a text retells the sentence of the evidence that says the time."""
+        return any(_retells(sentence, text) for sentence in self._sentences_that_say_when)
+
+    @cached_property
+    def _sentences_that_say_when(self) -> Sequence[Sequence[Token]]:
+        turns = [self.turns[turn] for turn in self.evidence if turn in self.turns]
+        said = ((one, self.days.get(turn.session)) for turn in turns for one in sentences_of(turn.text))
+        return [
+            [token for _, token in content_of(tokens_of(sentence))]
+            for sentence, day in said
+            if any(time.agrees_with(one) for time in times_in(sentence, day) for one in self.times)
+        ]
 
     def _is_precise(self, time: Time, wanted: Time) -> bool:
         """Return whether a time says a wanted one, as precisely as that or as the turn of the evidence that says
@@ -277,22 +369,64 @@ class Answerable:
         return self._contributions[turn]
 
     def _contributed_by(self, said: str) -> _Contribution:
-        if contains(self.question.expected, said) and not self.question.expected_entities:
+        if self._is_whole_in(said):
             return _Contribution((self.question.expected,))
-        if answers := tuple(item for item in self._items if contains(item, said)):
+        if answers := tuple(item for item in self._items if contains(item, said) and not self._is_polar):
             return _Contribution(answers)
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
+        if operands := self._operands.get(said):
+            return _Contribution(figures=operands)
         if not self._own_words and (figures := self._figures_in(said)):
             return _Contribution(figures=figures)
-        return _Contribution(topic=_shared(self._words_asked, said))
+        return _Contribution(topic=frozenset() if self._is_polar else _shared(self._words_asked, said))
+
+    def _is_whole_in(self, said: str) -> bool:
+        return contains(self.question.expected, said) and not (self.question.expected_entities or self._is_polar)
+
+    @cached_property
+    def _is_polar(self) -> bool:
+        """Return whether the answer is yes or no, which its turn says in other words."""
+        content = _content_of_all(self._wanted())
+        return all(token.kind == "word" and token.text in _UNSPECIFIC for token in content)
 
     @cached_property
     def _is_inferred(self) -> bool:
         """Return whether the evidence says few of the words of an answer, or none: it is a conclusion."""
         said = [token for turn in self.evidence if turn in self.turns for token in tokens_of(self.turns[turn].text)]
         known = sum(any(same_token(word, token) for token in said) for word in self._own_words)
-        return known < len(self._own_words) * _SAID_OF_AN_ANSWER
+        said_little = not self._own_words or known < len(self._own_words) * _SAID_OF_AN_ANSWER
+        return said_little and not self._is_computed
+
+    @cached_property
+    def _operands(self) -> Mapping[str, tuple[frozenset[str], ...]]:
+        """Return two amounts, by the text of the turn that says them, whose sum or difference is the answer."""
+        wanted = [token for _, token in content_of(tokens_of(self.question.expected)) if token.kind == "number"]
+        said = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
+        if len(wanted) != 1 or not 0 < len(said) <= 2:
+            return {}
+        (answer,) = wanted
+        for one, other in product(self._amounts_in(said[0]), self._amounts_in(said[-1])):
+            results = (one.number + other.number, abs(one.number - other.number))
+            if (
+                one != other
+                and answer.number in results
+                and len({one.extra, other.extra, answer.extra} - {""}) <= 1
+            ):
+                found: dict[str, frozenset[str]] = {}
+                for text, amount in ((said[0], one), (said[-1], other)):
+                    found[text] = found.get(text, frozenset()) | {amount.text}
+                return {text: (figures,) for text, figures in found.items()}
+        return {}
+
+    def _amounts_in(self, said: str) -> Sequence[Token]:
+        """Return the amounts of a turn; of one that has many, those in sentences about the question."""
+        amounts = [token for token in tokens_of(said) if token.kind == "number"]
+        if len({token.number for token in amounts}) <= _FEW_AMOUNTS:
+            return amounts
+        asked = [token for _, token in content_of(tokens_of(self.question.text))]
+        about = " ".join(sentence for sentence in sentences_of(said) if _shared(asked, sentence))
+        return [token for token in tokens_of(about) if token.kind == "number"]
 
     def _figures_in(self, said: str) -> tuple[frozenset[str], ...]:
         """Return the figures and dates of a sentence that the question does not name, and the words that both
@@ -439,7 +573,7 @@ class Answerable:
                 said
                 for said in piece.text.splitlines()
                 if any(may_say_a_part_of(answer, said) for answer in wanted)
-                and self.is_about(said, _OF_ONE_WORD if _is_one_word(wanted) else 0)
+                and self.is_about(said, _OF_ONE_WORD if len(_content_of_all(wanted)) == 1 else 0)
             )
             known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
             self._relevant[wanted, piece.text] = known
@@ -480,6 +614,7 @@ class Answerable:
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
             and token.text not in FORMS_A_QUESTION
+            and token.text not in UNITS
             and not any(same_token(name, token) for name in names)
         ]
 
@@ -509,10 +644,15 @@ def heading_day(text: str) -> date | None:
     return days[0] if days else None
 
 
-def _shared(words: Sequence[Token], said: str) -> frozenset[str]:
+def _shared(words: Sequence[Token], said: str | Sequence[Token]) -> frozenset[str]:
     """Return the words of a text that are among these, in any form."""
-    content = (token for _, token in content_of(tokens_of(said)))
+    content = [token for _, token in content_of(tokens_of(said))] if isinstance(said, str) else said
     return frozenset(token.text for token in content if any(same_token(word, token) for word in words))
+
+
+def _retells(sentence: Sequence[Token], text: str) -> bool:
+    """Return whether a text says at least half of the words of a sentence."""
+    return len(_shared(tokens_of(text), sentence)) >= len(sentence) * _RETOLD
 
 
 def _say_all(words: Iterable[str], texts: Sequence[str]) -> bool:
@@ -543,11 +683,6 @@ def _denies(answer: str, said: str) -> bool:
 def _is_short(wanted: tuple[str, ...]) -> bool:
     content = _content_of_all(wanted)
     return len(content) <= _SHORT_ANSWER and not any(map(_is_exact, content))
-
-
-def _is_one_word(wanted: tuple[str, ...]) -> bool:
-    content = _content_of_all(wanted)
-    return len(content) == 1 and content[0].kind == "word"
 
 
 @lru_cache(maxsize=1024)
