@@ -44,7 +44,7 @@ _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 _OF_ONE_WORD = 1 / 2
-"""The share of a question's words that a text has to say beside an answer of one word or figure, which occurs anywhere."""
+"""The share of a question's words that a text has to say beside an answer of one word or figure."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
@@ -162,13 +162,13 @@ class Answerable:
             pieces = [piece for piece in pieces if self._is_as_said_by(turn, piece)]
         if says.answers:
             return self._contain([says.answers], pieces)
+        dated = self._under_the_day_of(turn, pieces)
         if says.words:
             return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
-            return self._say_when(pieces) or (
-                not self._sentences_that_say_when and self._retell_under_its_date(turn, says.figures, pieces)
-            )
-        if self._spans_sessions and self._date_what_is_asked(turn, pieces):
+            is_read = bool(self._sentences_that_say_when)
+            return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
+        if self._spans_sessions and any(self.is_about(piece.text) for piece in dated):
             return True
         ground = [piece.text for piece in pieces if self._is_ground(piece)]
         if says.topic and _say_all(says.topic, ground):
@@ -189,37 +189,30 @@ class Answerable:
         most = max(shared, default=0)
         return [one for one, count in zip(sentences, shared, strict=True) if count == most and len(one) >= 2]
 
-    def _retell_under_its_date(
-        self, turn: str, alternatives: Sequence[frozenset[str]], pieces: Iterable[Piece]
-    ) -> bool:
-        """Return whether texts made from a turn say its figures under the date on which it was said: "Wednesday"."""
-        dated = [
-            piece.text
-            for piece in pieces
-            if turn in piece.turns and (piece.is_dated or heading_day(piece.text) == self._day_of(turn))
-        ]
-        return any(
-            any(word in WEEKDAYS for word in figures) and _say_all(figures, dated) for figures in alternatives
-        )
+    def _names_the_weekday(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether texts made from a turn name its weekday: "Wednesday"."""
+        linked = [piece.text for piece in pieces if turn in piece.turns]
+        figures = self._contribution_of(turn).figures
+        return any(not DAY_NAMES.keys().isdisjoint(one) and _say_all(one, linked) for one in figures)
 
-    def _date_what_is_asked(self, turn: str, pieces: Iterable[Piece]) -> bool:
-        """Return whether a text of the session of a turn is about the question and says its day, from which a
-        length of time is counted.
-        """
+    def _under_the_day_of(self, turn: str, pieces: Iterable[Piece]) -> Sequence[Piece]:
+        """Return the texts of the session of a turn that stand under its date."""
         day, session = self._day_of(turn), self._session_of(turn)
-        return day is not None and any(
-            piece.is_dated or any(time.first == day == time.last for time in times_in(piece.text))
+        return [
+            piece
             for piece in pieces
-            if session in map(self._session_of, piece.turns | piece.verbatim) and self.is_about(piece.text)
-        )
+            if day is not None
+            and session in map(self._session_of, piece.turns | piece.verbatim)
+            and (piece.is_dated or heading_day(piece.text) == day)
+        ]
 
     @cached_property
     def _spans_sessions(self) -> bool:
         """Return whether the answer is the time between the days on which the turns were said."""
-        days = sorted(filter(None, map(self._day_of, self.evidence)))
+        days = list(filter(None, map(self._day_of, self.evidence)))
         lengths = [token for token in tokens_of(self.question.expected) if token.extra in _LENGTHS]
-        return len(lengths) == 1 and any(
-            abs((days[-1] - days[0]).days / _LENGTHS[one.extra] - one.number) <= 1 / 2 for one in lengths
+        return len(days) > 1 and any(
+            abs((max(days) - min(days)).days / _LENGTHS[one.extra] - one.number) <= 1 / 2 for one in lengths
         )
 
     @cached_property
@@ -229,12 +222,11 @@ class Answerable:
 
     def _is_as_said_by(self, turn: str, piece: Piece) -> bool:
         """Return whether a text comes from a turn, or, where others said the rest, from its speaker."""
-        speakers = [self.turns[one].speaker for one in self.evidence if one in self.turns]
+        speakers = {one: self.turns[one].speaker for one in self.turns}
+        others = [speakers.get(one) for one in self.evidence if one != turn]
         linked = piece.turns | piece.verbatim
-        said = self.turns.get(turn)
-        if said is None or speakers.count(said.speaker) > 1:
-            return turn in linked
-        return any(self.turns[one].speaker == said.speaker for one in linked if one in self.turns)
+        is_alone = speakers.get(turn) not in others
+        return turn in linked or (is_alone and any(speakers.get(one) == speakers.get(turn) for one in linked))
 
     def part_begun_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether texts made from a turn hold some of what it contributes."""
@@ -271,15 +263,13 @@ class Answerable:
             all(any(self._is_precise(time, one) for time in said) for one in self.times)
             for piece in pieces
             for text, said in self._times_by_text(piece)
-            if self.is_about(text) or (self._is_linked(piece) and self._retells_when(text))
+            if self.is_about(text)
+            or (self._is_linked(piece) and any(_retells(one, text) for one in self._sentences_that_say_when))
         )
-
-    def _retells_when(self, text: str) -> bool:
-        """Return whether a text retells the sentence of the evidence that says the time."""
-        return any(_retells(sentence, text) for sentence in self._sentences_that_say_when)
 
     @cached_property
     def _sentences_that_say_when(self) -> Sequence[Sequence[Token]]:
+        """Return the words of the sentences of the evidence that say the time."""
         turns = [self.turns[turn] for turn in self.evidence if turn in self.turns]
         said = ((one, self.days.get(turn.session)) for turn in turns for one in sentences_of(turn.text))
         return [
@@ -369,10 +359,10 @@ class Answerable:
         return self._contributions[turn]
 
     def _contributed_by(self, said: str) -> _Contribution:
-        if self._is_whole_in(said):
-            return _Contribution((self.question.expected,))
-        if answers := tuple(item for item in self._items if contains(item, said) and not self._is_polar):
-            return _Contribution(answers)
+        whole = () if self.question.expected_entities else (self.question.expected,)
+        for items in () if self._is_polar else (whole, self._items):
+            if answers := tuple(item for item in items if contains(item, said)):
+                return _Contribution(answers)
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
         if operands := self._operands.get(said):
@@ -380,9 +370,6 @@ class Answerable:
         if not self._own_words and (figures := self._figures_in(said)):
             return _Contribution(figures=figures)
         return _Contribution(topic=frozenset() if self._is_polar else _shared(self._words_asked, said))
-
-    def _is_whole_in(self, said: str) -> bool:
-        return contains(self.question.expected, said) and not (self.question.expected_entities or self._is_polar)
 
     @cached_property
     def _is_polar(self) -> bool:
@@ -405,18 +392,17 @@ class Answerable:
         said = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
         if len(wanted) != 1 or not 0 < len(said) <= 2:
             return {}
-        (answer,) = wanted
-        for one, other in product(self._amounts_in(said[0]), self._amounts_in(said[-1])):
-            results = (one.number + other.number, abs(one.number - other.number))
-            if (
-                one != other
-                and answer.number in results
-                and len({one.extra, other.extra, answer.extra} - {""}) <= 1
-            ):
-                found: dict[str, frozenset[str]] = {}
-                for text, amount in ((said[0], one), (said[-1], other)):
-                    found[text] = found.get(text, frozenset()) | {amount.text}
-                return {text: (figures,) for text, figures in found.items()}
+        texts = (said[0], said[-1])
+        for pair in product(*map(self._amounts_in, texts)):
+            one, other = (amount.number for amount in pair)
+            units = {amount.extra for amount in (*pair, *wanted)} - {""}
+            if pair[0] != pair[1] and wanted[0].number in (one + other, abs(one - other)) and len(units) <= 1:
+                return {
+                    said: (
+                        frozenset(amount.text for text, amount in zip(texts, pair, strict=True) if text == said),
+                    )
+                    for said in texts
+                }
         return {}
 
     def _amounts_in(self, said: str) -> Sequence[Token]:
