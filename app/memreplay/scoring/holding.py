@@ -53,6 +53,8 @@ _SAID_OF_AN_ANSWER = 1 / 4
 """Of the words of an answer, those that the evidence says; of an inferred one it says fewer."""
 _RETOLD = 1 / 2
 _FEW_AMOUNTS = 3
+_MOST_WORDS = 2 / 3
+_RETOLD_FROM = 4
 _ENOUGH = 1 / 2
 _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "decade": 3652}
 """Days."""
@@ -121,12 +123,33 @@ class Answerable:
         if not self.evidence:
             return self._contain(self._answers(), pieces)
         # Words are found sooner than an answer, and most texts that hold it have them.
+        if all(self.is_verbatim(turn, pieces) for turn in self.evidence):
+            return True
+        pieces = self._apart(pieces)
         return (
-            all(self.is_verbatim(turn, pieces) for turn in self.evidence)
-            or self._say_when(pieces)
+            self._say_when(pieces)
             or (not self._is_of_both and self._contain(self._answers(), pieces))
             or self._enough_held_by(pieces)
         )
+
+    def _apart(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
+        """Return texts made from several turns as their lines, each under the date of the whole and with the turns
+        that say half of its words; with all of them where none does.
+        """
+        found: list[Piece] = []
+        for piece in pieces:
+            lines = piece.text.splitlines()
+            if len(lines) < 2 or len(piece.turns) < 2 or piece.verbatim:
+                found.append(piece)
+                continue
+            heading = _HEADING.match(piece.text)
+            for line in lines:
+                words = _words_of(line)
+                said = [turn for turn in piece.turns if turn in self.turns and words]
+                of = [one for one in said if len(words & _words_of(self.turns[one].text)) >= len(words) * _RETOLD]
+                text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
+                found.append(replace(piece, text=text, turns=frozenset(of) or piece.turns))
+        return found
 
     def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
         """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
@@ -151,34 +174,41 @@ class Answerable:
         """Return whether these texts hold what one evidence turn contributes.
 
         That is its words, or the answer, items and entities that it says. A turn may say none of them in full: then
-        texts made from the evidence have to say the words of the answer that it does say; where the answer is
+        texts made from the evidence have to say most words of the answer that it does say; where the answer is
         computed (a date, a count), what its sentence about the question says; and where it is inferred, what the
-        turn says of the topic.
+        turn says of the topic, or half of what it says.
         """
         if self.is_verbatim(turn, pieces):
             return True
-        says = self._contribution_of(turn)
+        says, pieces = self._contribution_of(turn), self._apart(pieces)
         if self._is_of_both:
             pieces = [piece for piece in pieces if self._is_as_said_by(turn, piece)]
-        if says.answers:
-            return self._contain([says.answers], pieces)
-        dated = self._under_the_day_of(turn, pieces)
+        if says.answers and self._contain([says.answers], pieces):
+            return True
         if says.words:
-            return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
+            linked = [piece.text for piece in pieces if self._is_linked(piece)]
+            return sum(_say_all([word], linked) for word in says.words) >= len(says.words) * _MOST_WORDS
+        if says.answers:
+            return False
+        dated = [piece for piece in pieces if self._is_under_the_day_of(turn, piece)]
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             is_read = bool(self._sentences_that_say_when)
             return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
         if self._spans_sessions and any(self.is_about(piece.text) for piece in dated):
             return True
-        ground = [piece.text for piece in pieces if self._is_ground(piece)]
-        if says.topic and _say_all(says.topic, ground):
+        if says.topic and _say_all(says.topic, [piece.text for piece in pieces if self._is_ground(piece)]):
             return True
-        linked = [piece.text for piece in pieces if turn in piece.turns]
-        linked = [text for text in linked if not self._says_otherwise(turn, text)]
-        if any(_say_all(figures, linked) for figures in says.figures):
+        made = dated if self._counts_from_the_day_of(turn) else pieces
+        texts = [piece.text for piece in made if turn in piece.turns and not self._says_otherwise(turn, piece.text)]
+        if any(_say_all(figures, texts) for figures in says.figures):
             return True
         may_be_retold = not says.figures or self._is_polar
-        return may_be_retold and any(_retells(one, text) for one in self._grounds_in(turn) for text in linked)
+        return may_be_retold and any(_retells(one, text) for one in self._grounds_in(turn) for text in texts)
+
+    def _counts_from_the_day_of(self, turn: str) -> bool:
+        """Return whether a length of time can only be counted from the day of a turn, which says no figure."""
+        said = tokens_of(self.turns[turn].text) if turn in self.turns else ()
+        return self._is_a_length_of_time and self._day_of(turn) is not None and not any(map(_is_figure, said))
 
     def _grounds_in(self, turn: str) -> Sequence[Sequence[Token]]:
         """Return the words of the sentences of a turn that share most with the question."""
@@ -195,16 +225,12 @@ class Answerable:
         figures = self._contribution_of(turn).figures
         return any(not DAY_NAMES.keys().isdisjoint(one) and _say_all(one, linked) for one in figures)
 
-    def _under_the_day_of(self, turn: str, pieces: Iterable[Piece]) -> Sequence[Piece]:
-        """Return the texts of the session of a turn that stand under its date."""
+    def _is_under_the_day_of(self, turn: str, piece: Piece) -> bool:
+        """Return whether a text of the session of a turn stands under its date, or says it."""
         day, session = self._day_of(turn), self._session_of(turn)
-        return [
-            piece
-            for piece in pieces
-            if day is not None
-            and session in map(self._session_of, piece.turns | piece.verbatim)
-            and (piece.is_dated or heading_day(piece.text) == day)
-        ]
+        if day is None or session not in map(self._session_of, piece.turns | piece.verbatim):
+            return False
+        return piece.is_dated or any(time.first == time.last == day for time in times_in(piece.text))
 
     @cached_property
     def _spans_sessions(self) -> bool:
@@ -319,21 +345,16 @@ class Answerable:
         return None if said is None else self.days.get(said.session)
 
     def _says_otherwise(self, turn: str, text: str) -> bool:
-        """Return whether a text made from a turn says another time, number or name than what it was made from.
-
-        A length of time is computed from when the turn was said: without that, the text says too little.
-        """
+        """Return whether a text made from a turn says another time, number or name than what it was made from."""
         said = self.turns.get(turn)
         if said is None:
             return False
         if self._says_another_time(turn, text):
             return True
-        known, day, given = self._known_with(said), self._day_of(turn), times_in(text)
+        known, given = self._known_with(said), times_in(text)
         figures = [token for token in tokens_of(known) if token.kind in ("number", "time")]
         others = [token for token in tokens_of(text) if token.kind in ("number", "time")]
         if not given and others and not any(same_token(one, other) for one in others for other in figures):
-            return True
-        if not given and day is not None and self._is_a_length_of_time and not figures:
             return True
         words = {token.text for token in tokens_of(" ".join((known, *chain(*self._speakers))))}
         return any(folded(name) not in words for name in _NAME.findall(text) if folded(name) not in _CALENDAR)
@@ -362,7 +383,8 @@ class Answerable:
         whole = () if self.question.expected_entities else (self.question.expected,)
         for items in () if self._is_polar else (whole, self._items):
             if answers := tuple(item for item in items if contains(item, said)):
-                return _Contribution(answers)
+                retold = () if len(self._items) > 1 or len(self._own_words) < _RETOLD_FROM else self._own_words
+                return _Contribution(answers, frozenset(word.text for word in retold))
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
         if operands := self._operands.get(said):
@@ -387,11 +409,16 @@ class Answerable:
 
     @cached_property
     def _operands(self) -> Mapping[str, tuple[frozenset[str], ...]]:
-        """Return two amounts, by the text of the turn that says them, whose sum or difference is the answer."""
+        """Return what the answer is counted from, by the text of the turn that says it: as many names, or two
+        amounts of which it is the sum or the difference.
+        """
         wanted = [token for _, token in content_of(tokens_of(self.question.expected)) if token.kind == "number"]
         said = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
         if len(wanted) != 1 or not 0 < len(said) <= 2:
             return {}
+        names = frozenset(map(folded, _NAME.findall(said[0])))
+        if len(said) == 1 and len(names) == wanted[0].number:
+            return {said[0]: (names,)}
         texts = (said[0], said[-1])
         for pair in product(*map(self._amounts_in, texts)):
             one, other = (amount.number for amount in pair)
