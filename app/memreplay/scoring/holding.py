@@ -29,8 +29,8 @@ from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
-from memreplay.grading.veto import asserted
-from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES, UNITS
+from memreplay.grading.veto import asserted, expected_polarity
+from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, UNITS
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -61,7 +61,6 @@ _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "d
 _IN_COMMON = re.compile(r"\b(?:both|shared?|in common|alike|ambos|en comun|comparten|los dos|las dos)\b")
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
-_CALENDAR = frozenset((*MONTH_NAMES, *DAY_NAMES))
 
 _Word = tuple[int, str]
 """A stem of a word, with its language."""
@@ -154,7 +153,8 @@ class Answerable:
     def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
         """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
         held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
-        is_one_enough = self._is_polar and len(self._speakers[0]) < 2
+        polarity, _ = expected_polarity(self.question.expected)
+        is_one_enough = polarity is not None and len(self._speakers[0]) < 2
         return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
 
     @cached_property
@@ -185,8 +185,8 @@ class Answerable:
             pieces = [piece for piece in pieces if self._is_as_said_by(turn, piece)]
         if says.answers and self._contain([says.answers], pieces):
             return True
+        linked = [piece.text for piece in pieces if self._is_linked(piece)]
         if says.words:
-            linked = [piece.text for piece in pieces if self._is_linked(piece)]
             return sum(_say_all([word], linked) for word in says.words) >= len(says.words) * _MOST_WORDS
         if says.answers:
             return False
@@ -196,10 +196,12 @@ class Answerable:
             return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
         if self._spans_sessions and any(self.is_about(piece.text) for piece in dated):
             return True
-        if says.topic and _say_all(says.topic, [piece.text for piece in pieces if self._is_ground(piece)]):
+        if says.topic and _say_all(says.topic, linked):
             return True
         made = dated if self._counts_from_the_day_of(turn) else pieces
-        texts = [piece.text for piece in made if turn in piece.turns and not self._says_otherwise(turn, piece.text)]
+        texts = [
+            piece.text for piece in made if turn in piece.turns and not self._says_another_time(turn, piece.text)
+        ]
         if any(_say_all(figures, texts) for figures in says.figures):
             return True
         may_be_retold = not says.figures or self._is_polar
@@ -259,14 +261,6 @@ class Answerable:
         says = self._contribution_of(turn)
         parts = {*chain(*map(enumeration, says.answers)), *says.words, *chain(*says.figures)}
         return any(contains(part, piece.text) for piece in pieces if turn in piece.turns for part in parts)
-
-    def _is_ground(self, piece: Piece) -> bool:
-        """Return whether a text comes from a turn of the evidence and says no other time than that, and a time if
-        the question does.
-        """
-        comes_from = (piece.turns | piece.verbatim).intersection(self.evidence)
-        is_dated = piece.is_dated or not times_in(self.question.text) or bool(times_in(piece.text))
-        return is_dated and any(not self._says_another_time(turn, piece.text) for turn in comes_from)
 
     @cached_property
     def times(self) -> Sequence[Time]:
@@ -344,31 +338,14 @@ class Answerable:
         said = self.turns.get(turn)
         return None if said is None else self.days.get(said.session)
 
-    def _says_otherwise(self, turn: str, text: str) -> bool:
-        """Return whether a text made from a turn says another time, number or name than what it was made from."""
-        said = self.turns.get(turn)
-        if said is None:
-            return False
-        if self._says_another_time(turn, text):
-            return True
-        known, given = self._known_with(said), times_in(text)
-        figures = [token for token in tokens_of(known) if token.kind in ("number", "time")]
-        others = [token for token in tokens_of(text) if token.kind in ("number", "time")]
-        if not given and others and not any(same_token(one, other) for one in others for other in figures):
-            return True
-        words = {token.text for token in tokens_of(" ".join((known, *chain(*self._speakers))))}
-        return any(folded(name) not in words for name in _NAME.findall(text) if folded(name) not in _CALENDAR)
-
     def _says_another_time(self, turn: str, text: str) -> bool:
         """Return whether a text says dates, and none of a turn, its session, the question or the answer."""
-        if turn not in self.turns:
-            return False
         day, given = self._day_of(turn), times_in(text)
-        times = [*times_in(self._known_with(self.turns[turn]), day), *([] if day is None else [Time(day, day, "")])]
-        return bool(given and times) and not any(time.agrees_with(one) for time in given for one in times)
-
-    def _known_with(self, said: Turn) -> str:
-        return f"{said.text} {self.question.text} {self.question.expected}"
+        if turn not in self.turns or not given:
+            return False
+        known = f"{self.turns[turn].text} {self.question.text} {self.question.expected}"
+        times = [*times_in(known, day), *([] if day is None else [Time(day, day, "")])]
+        return bool(times) and not any(time.agrees_with(one) for time in given for one in times)
 
     @cached_property
     def _is_a_length_of_time(self) -> bool:
@@ -396,8 +373,7 @@ class Answerable:
     @cached_property
     def _is_polar(self) -> bool:
         """Return whether the answer is yes or no, which its turn says in other words."""
-        content = _content_of_all(self._wanted())
-        return all(token.kind == "word" and token.text in _UNSPECIFIC for token in content)
+        return expected_polarity(self.question.expected)[1]
 
     @cached_property
     def _is_inferred(self) -> bool:
@@ -664,8 +640,11 @@ def _shared(words: Sequence[Token], said: str | Sequence[Token]) -> frozenset[st
 
 
 def _retells(sentence: Sequence[Token], text: str) -> bool:
-    """Return whether a text says at least half of the words of a sentence."""
-    return len(_shared(tokens_of(text), sentence)) >= len(sentence) * _RETOLD
+    """Return whether a text says at least half of the words of a sentence, and all of its figures and weekdays."""
+    said = _shared(tokens_of(text), sentence)
+    return len(said) >= len(sentence) * _RETOLD and all(
+        token.text in said for token in sentence if _is_figure(token)
+    )
 
 
 def _say_all(words: Iterable[str], texts: Sequence[str]) -> bool:
