@@ -108,6 +108,7 @@ class Answerable:
     """The date of each session that has one, by number."""
     evidence: tuple[str, ...] = field(init=False)
     _contributions: dict[str, _Contribution] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _lines: dict[Piece, Sequence[Piece]] = field(init=False, default_factory=dict, repr=False, compare=False)
     _contained: dict[tuple[str, str], bool] = field(init=False, default_factory=dict, repr=False, compare=False)
     _relevant: dict[tuple[tuple[str, ...], str], str] = field(
         init=False, default_factory=dict, repr=False, compare=False
@@ -137,18 +138,24 @@ class Answerable:
         """
         found: list[Piece] = []
         for piece in pieces:
-            lines = piece.text.splitlines()
-            if len(lines) < 2 or len(piece.turns) < 2 or piece.verbatim:
-                found.append(piece)
-                continue
-            heading = _HEADING.match(piece.text)
-            for line in lines:
-                words = _words_of(line)
-                said = [turn for turn in piece.turns if turn in self.turns and words]
-                of = [one for one in said if len(words & _words_of(self.turns[one].text)) >= len(words) * _RETOLD]
-                text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
-                found.append(replace(piece, text=text, turns=frozenset(of) or piece.turns))
+            is_joined = len(piece.turns) > 1 and "\n" in piece.text and not piece.verbatim
+            found += self._lines_of(piece) if is_joined else [piece]
         return found
+
+    def _lines_of(self, piece: Piece) -> Sequence[Piece]:
+        if piece not in self._lines:
+            heading = _HEADING.match(piece.text)
+            said = {turn: _words_of(self.turns[turn].text) for turn in piece.turns if turn in self.turns}
+            found = []
+            for line in piece.text.splitlines():
+                words = _words_of(line)
+                turns = frozenset(
+                    turn for turn in said if words and len(words & said[turn]) >= len(words) * _RETOLD
+                )
+                text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
+                found.append(replace(piece, text=text, turns=turns or piece.turns))
+            self._lines[piece] = found
+        return self._lines[piece]
 
     def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
         """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
