@@ -51,14 +51,19 @@ _EXACT = 3
 
 _SAID_OF_AN_ANSWER = 1 / 4
 """Of the words of an answer, those that the evidence says; of an inferred one it says fewer."""
+_MOST_WORDS, _LONG_ANSWER = 2 / 3, 4
+"""The share of the words of a long answer that a text made from its turn says, and the words of a long one."""
 _RETOLD = 1 / 2
-_FEW_AMOUNTS = 3
-_MOST_WORDS = 2 / 3
-_RETOLD_FROM = 4
+"""The share of the words of a sentence that a text says which retells it."""
 _ENOUGH = 1 / 2
+"""The share of the evidence turns from which yes or no follows."""
+_FEW_AMOUNTS = 3
+"""A turn with more amounts is about several things."""
 _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "decade": 3652}
 """Days."""
-_IN_COMMON = re.compile(r"\b(?:both|shared?|in common|alike|ambos|en comun|comparten|los dos|las dos)\b")
+_IN_COMMON = re.compile(
+    r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
+)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 
@@ -257,11 +262,13 @@ class Answerable:
 
     def _is_as_said_by(self, turn: str, piece: Piece) -> bool:
         """Return whether a text comes from a turn, or, where others said the rest, from its speaker."""
-        speakers = {one: self.turns[one].speaker for one in self.turns}
-        others = [speakers.get(one) for one in self.evidence if one != turn]
         linked = piece.turns | piece.verbatim
-        is_alone = speakers.get(turn) not in others
-        return turn in linked or (is_alone and any(speakers.get(one) == speakers.get(turn) for one in linked))
+        others = [self._speaker_of(one) for one in self.evidence if one != turn]
+        speaker = self._speaker_of(turn)
+        return turn in linked or (speaker not in others and speaker in map(self._speaker_of, linked))
+
+    def _speaker_of(self, turn: str) -> str | None:
+        return self.turns[turn].speaker if turn in self.turns else None
 
     def part_begun_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether texts made from a turn hold some of what it contributes."""
@@ -367,7 +374,7 @@ class Answerable:
         whole = () if self.question.expected_entities else (self.question.expected,)
         for items in () if self._is_polar else (whole, self._items):
             if answers := tuple(item for item in items if contains(item, said)):
-                retold = () if len(self._items) > 1 or len(self._own_words) < _RETOLD_FROM else self._own_words
+                retold = () if len(self._items) > 1 or len(self._own_words) < _LONG_ANSWER else self._own_words
                 return _Contribution(answers, frozenset(word.text for word in retold))
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
