@@ -122,7 +122,9 @@ def test_a_text_made_from_a_turn_has_to_say_what_the_turn_says_of_the_answer(
         ({"memory": "The user's dog sleeps a lot", "sources": ["1"]}, False),
     ],
 )
-def test_a_score_or_the_id_of_a_turn_beside_a_stored_sentence_is_no_answer(payload: dict[str, object], holds: bool) -> None:
+def test_a_score_or_the_id_of_a_turn_beside_a_stored_sentence_is_no_answer(
+    payload: dict[str, object], holds: bool
+) -> None:
     answerable = Answerable(question("How many dogs?", expected="one", evidence=("1",)), TURNS)
     assert answerable.held_by(stored(payload).stored) is holds
 
