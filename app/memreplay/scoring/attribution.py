@@ -103,11 +103,12 @@ def _values_of(said: str, question: Question) -> list[str]:
         return []
     asked = tokens_of(question.text)
     names = asked_by(said).names
-    kinds = {token.kind for _, token in content_of(tokens_of(question.expected))}
+    wanted = [token for _, token in content_of(tokens_of(question.expected))]
+    kinds, units = {token.kind for token in wanted}, {token.extra for token in wanted} | {""}
     new = [
         token
         for _, token in content_of(tokens_of(said))
-        if (token.kind in kinds or (token.extra == AT and "time" in kinds))
+        if ((token.kind in kinds and token.extra in units) or (token.extra == AT and "time" in kinds))
         and not any(same_token(one, token) for one in asked)
     ]
     written = said if len(said) == len(folded(said)) else folded(said)

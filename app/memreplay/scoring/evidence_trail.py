@@ -246,10 +246,16 @@ def _not_retrieved(turn: str, answerable: Answerable, stages: Stages, ranks: Map
 def _out_of_search(turn: str, answerable: Answerable, stages: Stages) -> str:
     """Return where a turn is stored, if memory has several places and returned nothing of those."""
     held = [item for item in stages.memory.items if item.is_current and item.id]
-    holding = {item.place: item.text for item in held if answerable.part_held_by(turn, [item.piece])}
     searched = {hit.place for hit in (*stages.asked.hits, *stages.asked.missed)}
-    if len({item.place for item in held}) < 2 or not searched.isdisjoint(holding):
+    if len({item.place for item in held}) < 2:
         return ""
+    held.sort(key=lambda item: item.place not in searched)
+    holding: dict[str, str] = {}
+    for item in held:
+        if answerable.part_held_by(turn, [item.piece]):
+            if item.place in searched:
+                return ""
+            holding[item.place] = item.text
     return "".join(
         f" It stands in {place}: “{shortened(text, _LONGEST_STORED)}”." for place, text in holding.items()
     )

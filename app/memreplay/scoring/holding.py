@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property, lru_cache
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from typing import NamedTuple
 
 from memory_backends.text import WEEKDAYS, sentences_of
@@ -29,8 +29,8 @@ from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
-from memreplay.grading.veto import asserted
-from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, MONTH_NAMES
+from memreplay.grading.veto import asserted, expected_polarity
+from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, UNITS
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -44,17 +44,28 @@ _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 _OF_ONE_WORD = 1 / 2
-"""The share of a question's words that a text has to say beside an answer of one word, which occurs anywhere."""
+"""The share of a question's words that a text has to say beside an answer of one word or figure."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
 
 _SAID_OF_AN_ANSWER = 1 / 4
 """Of the words of an answer, those that the evidence says; of an inferred one it says fewer."""
-_LENGTHS = frozenset(["day", "week", "fortnight", "month", "year", "decade"])
+_MOST_WORDS, _LONG_ANSWER = 2 / 3, 4
+"""The share of the words of a long answer that a text made from its turn says, and the words of a long one."""
+_RETOLD = 1 / 2
+"""The share of the words of a sentence that a text says which retells it."""
+_ENOUGH = 1 / 2
+"""The share of the evidence turns from which yes or no follows."""
+_FEW_AMOUNTS = 3
+"""A turn with more amounts is about several things."""
+_LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "decade": 3652}
+"""Days."""
+_IN_COMMON = re.compile(
+    r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
+)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
-_CALENDAR = frozenset((*MONTH_NAMES, *DAY_NAMES))
 
 _Word = tuple[int, str]
 """A stem of a word, with its language."""
@@ -102,6 +113,7 @@ class Answerable:
     """The date of each session that has one, by number."""
     evidence: tuple[str, ...] = field(init=False)
     _contributions: dict[str, _Contribution] = field(init=False, default_factory=dict, repr=False, compare=False)
+    _lines: dict[Piece, Sequence[Piece]] = field(init=False, default_factory=dict, repr=False, compare=False)
     _contained: dict[tuple[str, str], bool] = field(init=False, default_factory=dict, repr=False, compare=False)
     _relevant: dict[tuple[tuple[str, ...], str], str] = field(
         init=False, default_factory=dict, repr=False, compare=False
@@ -116,12 +128,46 @@ class Answerable:
         if not self.evidence:
             return self._contain(self._answers(), pieces)
         # Words are found sooner than an answer, and most texts that hold it have them.
+        if all(self.is_verbatim(turn, pieces) for turn in self.evidence):
+            return True
+        pieces = self._apart(pieces)
         return (
-            all(self.is_verbatim(turn, pieces) for turn in self.evidence)
-            or self._say_when(pieces)
-            or self._contain(self._answers(), pieces)
-            or all(self.part_held_by(turn, pieces) for turn in self.needed)
+            self._say_when(pieces)
+            or (not self._is_of_both and self._contain(self._answers(), pieces))
+            or self._enough_held_by(pieces)
         )
+
+    def _apart(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
+        """Return texts made from several turns as their lines, each under the date of the whole and with the turns
+        that say half of its words; with all of them where none does.
+        """
+        found: list[Piece] = []
+        for piece in pieces:
+            is_joined = len(piece.turns) > 1 and "\n" in piece.text and not piece.verbatim
+            found += self._lines_of(piece) if is_joined else [piece]
+        return found
+
+    def _lines_of(self, piece: Piece) -> Sequence[Piece]:
+        if piece not in self._lines:
+            heading = _HEADING.match(piece.text)
+            said = {turn: _words_of(self.turns[turn].text) for turn in piece.turns if turn in self.turns}
+            found = []
+            for line in piece.text.splitlines():
+                words = _words_of(line)
+                turns = frozenset(
+                    turn for turn in said if words and len(words & said[turn]) >= len(words) * _RETOLD
+                )
+                text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
+                found.append(replace(piece, text=text, turns=turns or piece.turns))
+            self._lines[piece] = found
+        return self._lines[piece]
+
+    def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
+        """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
+        held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
+        polarity, _ = expected_polarity(self.question.expected)
+        is_one_enough = polarity is not None and len(self._speakers[0]) < 2
+        return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
 
     @cached_property
     def needed(self) -> Sequence[str]:
@@ -129,7 +175,8 @@ class Answerable:
         does, where it is computed from them, and where they say nothing of one of its items, so that another turn
         says it in other words.
         """
-        said = [] if self._is_computed else [turn for turn in self.evidence if any(self._contribution_of(turn))]
+        is_joint = self._is_computed or self._is_polar
+        said = [] if is_joint else [turn for turn in self.evidence if any(self._contribution_of(turn))]
         text = " ".join(self.turns[turn].text for turn in said)
         items = [content_of(tokens_of(item)) for item in self._items]
         is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
@@ -139,38 +186,95 @@ class Answerable:
         """Return whether these texts hold what one evidence turn contributes.
 
         That is its words, or the answer, items and entities that it says. A turn may say none of them in full: then
-        texts made from the evidence have to say the words of the answer that it does say; where the answer is
+        texts made from the evidence have to say most words of the answer that it does say; where the answer is
         computed (a date, a count), what its sentence about the question says; and where it is inferred, what the
-        turn says of the topic.
+        turn says of the topic, or half of what it says.
         """
         if self.is_verbatim(turn, pieces):
             return True
-        says = self._contribution_of(turn)
-        if says.answers:
-            return self._contain([says.answers], pieces)
+        says, pieces = self._contribution_of(turn), self._apart(pieces)
+        if self._is_of_both:
+            pieces = [piece for piece in pieces if self._is_as_said_by(turn, piece)]
+        if says.answers and self._contain([says.answers], pieces):
+            return True
+        linked = [piece.text for piece in pieces if self._is_linked(piece)]
         if says.words:
-            return _say_all(says.words, [piece.text for piece in pieces if self._is_linked(piece)])
+            return sum(_say_all([word], linked) for word in says.words) >= len(says.words) * _MOST_WORDS
+        if says.answers:
+            return False
+        dated = [piece for piece in pieces if self._is_under_the_day_of(turn, piece)]
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
-            return self._say_when(pieces)
-        if says.topic:
-            return _say_all(says.topic, [piece.text for piece in pieces if self._is_ground(piece)])
+            is_read = bool(self._sentences_that_say_when)
+            return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
+        if self._spans_sessions and any(self.is_about(piece.text) for piece in dated):
+            return True
+        if says.topic and _say_all(says.topic, linked):
+            return True
+        made = dated if self._counts_from_the_day_of(turn) else pieces
+        texts = [
+            piece.text for piece in made if turn in piece.turns and not self._says_another_time(turn, piece.text)
+        ]
+        if any(_say_all(figures, texts) for figures in says.figures):
+            return True
+        may_be_retold = not says.figures or self._is_polar
+        return may_be_retold and any(_retells(one, text) for one in self._grounds_in(turn) for text in texts)
+
+    def _counts_from_the_day_of(self, turn: str) -> bool:
+        """Return whether a length of time can only be counted from the day of a turn, which says no figure."""
+        said = tokens_of(self.turns[turn].text) if turn in self.turns else ()
+        return self._is_a_length_of_time and self._day_of(turn) is not None and not any(map(_is_figure, said))
+
+    def _grounds_in(self, turn: str) -> Sequence[Sequence[Token]]:
+        """Return the words of the sentences of a turn that share most with the question."""
+        said = self.turns[turn].text if turn in self.turns else ""
+        sentences = [[token for _, token in content_of(tokens_of(one))] for one in sentences_of(said)]
+        asked = self._words_asked
+        shared = [sum(any(same_token(one, token) for one in asked) for token in one) for one in sentences]
+        most = max(shared, default=0)
+        return [one for one, count in zip(sentences, shared, strict=True) if count == most and len(one) >= 2]
+
+    def _names_the_weekday(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether texts made from a turn name its weekday: "Wednesday"."""
         linked = [piece.text for piece in pieces if turn in piece.turns]
-        linked = [text for text in linked if not self._says_otherwise(turn, text)]
-        return any(_say_all(figures, linked) for figures in says.figures)
+        figures = self._contribution_of(turn).figures
+        return any(not DAY_NAMES.keys().isdisjoint(one) and _say_all(one, linked) for one in figures)
+
+    def _is_under_the_day_of(self, turn: str, piece: Piece) -> bool:
+        """Return whether a text of the session of a turn stands under its date, or says it."""
+        day, session = self._day_of(turn), self._session_of(turn)
+        if day is None or session not in map(self._session_of, piece.turns | piece.verbatim):
+            return False
+        return piece.is_dated or any(time.first == time.last == day for time in times_in(piece.text))
+
+    @cached_property
+    def _spans_sessions(self) -> bool:
+        """Return whether the answer is the time between the days on which the turns were said."""
+        days = list(filter(None, map(self._day_of, self.evidence)))
+        lengths = [token for token in tokens_of(self.question.expected) if token.extra in _LENGTHS]
+        return len(days) > 1 and any(
+            abs((max(days) - min(days)).days / _LENGTHS[one.extra] - one.number) <= 1 / 2 for one in lengths
+        )
+
+    @cached_property
+    def _is_of_both(self) -> bool:
+        """Return whether the question asks for what several turns have in common, as each has to say."""
+        return len(self.evidence) > 1 and _IN_COMMON.search(folded(self.question.text)) is not None
+
+    def _is_as_said_by(self, turn: str, piece: Piece) -> bool:
+        """Return whether a text comes from a turn, or, where others said the rest, from its speaker."""
+        linked = piece.turns | piece.verbatim
+        others = [self._speaker_of(one) for one in self.evidence if one != turn]
+        speaker = self._speaker_of(turn)
+        return turn in linked or (speaker not in others and speaker in map(self._speaker_of, linked))
+
+    def _speaker_of(self, turn: str) -> str | None:
+        return self.turns[turn].speaker if turn in self.turns else None
 
     def part_begun_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether texts made from a turn hold some of what it contributes."""
         says = self._contribution_of(turn)
         parts = {*chain(*map(enumeration, says.answers)), *says.words, *chain(*says.figures)}
         return any(contains(part, piece.text) for piece in pieces if turn in piece.turns for part in parts)
-
-    def _is_ground(self, piece: Piece) -> bool:
-        """Return whether a text comes from a turn of the evidence and says no other time than that, and a time if
-        the question does.
-        """
-        comes_from = (piece.turns | piece.verbatim).intersection(self.evidence)
-        is_dated = piece.is_dated or not times_in(self.question.text) or bool(times_in(piece.text))
-        return is_dated and any(not self._says_another_time(turn, piece.text) for turn in comes_from)
 
     @cached_property
     def times(self) -> Sequence[Time]:
@@ -194,7 +298,19 @@ class Answerable:
             for piece in pieces
             for text, said in self._times_by_text(piece)
             if self.is_about(text)
+            or (self._is_linked(piece) and any(_retells(one, text) for one in self._sentences_that_say_when))
         )
+
+    @cached_property
+    def _sentences_that_say_when(self) -> Sequence[Sequence[Token]]:
+        """Return the words of the sentences of the evidence that say the time."""
+        turns = [self.turns[turn] for turn in self.evidence if turn in self.turns]
+        said = ((one, self.days.get(turn.session)) for turn in turns for one in sentences_of(turn.text))
+        return [
+            [token for _, token in content_of(tokens_of(sentence))]
+            for sentence, day in said
+            if any(time.agrees_with(one) for time in times_in(sentence, day) for one in self.times)
+        ]
 
     def _is_precise(self, time: Time, wanted: Time) -> bool:
         """Return whether a time says a wanted one, as precisely as that or as the turn of the evidence that says
@@ -236,36 +352,14 @@ class Answerable:
         said = self.turns.get(turn)
         return None if said is None else self.days.get(said.session)
 
-    def _says_otherwise(self, turn: str, text: str) -> bool:
-        """Return whether a text made from a turn says another time, number or name than what it was made from.
-
-        A length of time is computed from when the turn was said: without that, the text says too little.
-        """
-        said = self.turns.get(turn)
-        if said is None:
-            return False
-        if self._says_another_time(turn, text):
-            return True
-        known, day, given = self._known_with(said), self._day_of(turn), times_in(text)
-        figures = [token for token in tokens_of(known) if token.kind in ("number", "time")]
-        others = [token for token in tokens_of(text) if token.kind in ("number", "time")]
-        if not given and others and not any(same_token(one, other) for one in others for other in figures):
-            return True
-        if not given and day is not None and self._is_a_length_of_time and not figures:
-            return True
-        words = {token.text for token in tokens_of(" ".join((known, *chain(*self._speakers))))}
-        return any(folded(name) not in words for name in _NAME.findall(text) if folded(name) not in _CALENDAR)
-
     def _says_another_time(self, turn: str, text: str) -> bool:
         """Return whether a text says dates, and none of a turn, its session, the question or the answer."""
-        if turn not in self.turns:
-            return False
         day, given = self._day_of(turn), times_in(text)
-        times = [*times_in(self._known_with(self.turns[turn]), day), *([] if day is None else [Time(day, day, "")])]
-        return bool(given and times) and not any(time.agrees_with(one) for time in given for one in times)
-
-    def _known_with(self, said: Turn) -> str:
-        return f"{said.text} {self.question.text} {self.question.expected}"
+        if turn not in self.turns or not given:
+            return False
+        known = f"{self.turns[turn].text} {self.question.text} {self.question.expected}"
+        times = [*times_in(known, day), *([] if day is None else [Time(day, day, "")])]
+        return bool(times) and not any(time.agrees_with(one) for time in given for one in times)
 
     @cached_property
     def _is_a_length_of_time(self) -> bool:
@@ -277,22 +371,65 @@ class Answerable:
         return self._contributions[turn]
 
     def _contributed_by(self, said: str) -> _Contribution:
-        if contains(self.question.expected, said) and not self.question.expected_entities:
-            return _Contribution((self.question.expected,))
-        if answers := tuple(item for item in self._items if contains(item, said)):
-            return _Contribution(answers)
+        whole = () if self.question.expected_entities else (self.question.expected,)
+        for items in () if self._is_polar else (whole, self._items):
+            if answers := tuple(item for item in items if contains(item, said)):
+                retold = () if len(self._items) > 1 or len(self._own_words) < _LONG_ANSWER else self._own_words
+                return _Contribution(answers, frozenset(word.text for word in retold))
         if not self._is_inferred and (words := _shared(self._own_words, said)):
             return _Contribution(words=words)
+        if operands := self._operands.get(said):
+            return _Contribution(figures=operands)
         if not self._own_words and (figures := self._figures_in(said)):
             return _Contribution(figures=figures)
-        return _Contribution(topic=_shared(self._words_asked, said))
+        return _Contribution(topic=frozenset() if self._is_polar else _shared(self._words_asked, said))
+
+    @cached_property
+    def _is_polar(self) -> bool:
+        """Return whether the answer is yes or no, which its turn says in other words."""
+        return expected_polarity(self.question.expected)[1]
 
     @cached_property
     def _is_inferred(self) -> bool:
         """Return whether the evidence says few of the words of an answer, or none: it is a conclusion."""
         said = [token for turn in self.evidence if turn in self.turns for token in tokens_of(self.turns[turn].text)]
         known = sum(any(same_token(word, token) for token in said) for word in self._own_words)
-        return known < len(self._own_words) * _SAID_OF_AN_ANSWER
+        said_little = not self._own_words or known < len(self._own_words) * _SAID_OF_AN_ANSWER
+        return said_little and not self._is_computed
+
+    @cached_property
+    def _operands(self) -> Mapping[str, tuple[frozenset[str], ...]]:
+        """Return what the answer is counted from, by the text of the turn that says it: as many names, or two
+        amounts of which it is the sum or the difference.
+        """
+        wanted = [token for _, token in content_of(tokens_of(self.question.expected)) if token.kind == "number"]
+        said = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
+        if len(wanted) != 1 or not 0 < len(said) <= 2:
+            return {}
+        names = frozenset(map(folded, _NAME.findall(said[0])))
+        if len(said) == 1 and len(names) == wanted[0].number:
+            return {said[0]: (names,)}
+        texts = (said[0], said[-1])
+        for pair in product(*map(self._amounts_in, texts)):
+            one, other = (amount.number for amount in pair)
+            units = {amount.extra for amount in (*pair, *wanted)} - {""}
+            if pair[0] != pair[1] and wanted[0].number in (one + other, abs(one - other)) and len(units) <= 1:
+                return {
+                    said: (
+                        frozenset(amount.text for text, amount in zip(texts, pair, strict=True) if text == said),
+                    )
+                    for said in texts
+                }
+        return {}
+
+    def _amounts_in(self, said: str) -> Sequence[Token]:
+        """Return the amounts of a turn; of one that has many, those in sentences about the question."""
+        amounts = [token for token in tokens_of(said) if token.kind == "number"]
+        if len({token.number for token in amounts}) <= _FEW_AMOUNTS:
+            return amounts
+        asked = [token for _, token in content_of(tokens_of(self.question.text))]
+        about = " ".join(sentence for sentence in sentences_of(said) if _shared(asked, sentence))
+        return [token for token in tokens_of(about) if token.kind == "number"]
 
     def _figures_in(self, said: str) -> tuple[frozenset[str], ...]:
         """Return the figures and dates of a sentence that the question does not name, and the words that both
@@ -439,7 +576,7 @@ class Answerable:
                 said
                 for said in piece.text.splitlines()
                 if any(may_say_a_part_of(answer, said) for answer in wanted)
-                and self.is_about(said, _OF_ONE_WORD if _is_one_word(wanted) else 0)
+                and self.is_about(said, _OF_ONE_WORD if len(_content_of_all(wanted)) == 1 else 0)
             )
             known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
             self._relevant[wanted, piece.text] = known
@@ -480,6 +617,7 @@ class Answerable:
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
             and token.text not in FORMS_A_QUESTION
+            and token.text not in UNITS
             and not any(same_token(name, token) for name in names)
         ]
 
@@ -509,10 +647,18 @@ def heading_day(text: str) -> date | None:
     return days[0] if days else None
 
 
-def _shared(words: Sequence[Token], said: str) -> frozenset[str]:
+def _shared(words: Sequence[Token], said: str | Sequence[Token]) -> frozenset[str]:
     """Return the words of a text that are among these, in any form."""
-    content = (token for _, token in content_of(tokens_of(said)))
+    content = [token for _, token in content_of(tokens_of(said))] if isinstance(said, str) else said
     return frozenset(token.text for token in content if any(same_token(word, token) for word in words))
+
+
+def _retells(sentence: Sequence[Token], text: str) -> bool:
+    """Return whether a text says at least half of the words of a sentence, and all of its figures and weekdays."""
+    said = _shared(tokens_of(text), sentence)
+    return len(said) >= len(sentence) * _RETOLD and all(
+        token.text in said for token in sentence if _is_figure(token)
+    )
 
 
 def _say_all(words: Iterable[str], texts: Sequence[str]) -> bool:
@@ -543,11 +689,6 @@ def _denies(answer: str, said: str) -> bool:
 def _is_short(wanted: tuple[str, ...]) -> bool:
     content = _content_of_all(wanted)
     return len(content) <= _SHORT_ANSWER and not any(map(_is_exact, content))
-
-
-def _is_one_word(wanted: tuple[str, ...]) -> bool:
-    content = _content_of_all(wanted)
-    return len(content) == 1 and content[0].kind == "word"
 
 
 @lru_cache(maxsize=1024)

@@ -561,7 +561,7 @@ class StoredMemory:
         if isinstance(value, str):
             self._values[place] = value
         self._places[point.id][place] = None
-        text = text_of(payload)
+        text = text_of({field: value for field, value in payload.items() if not self._are_turns(value)})
         if before is not None and not before.removed:
             self._rewritten(before, text, since, at)
         self._points[place] = Item(
@@ -574,6 +574,10 @@ class StoredMemory:
             successor=None if successor is None else str(successor),
             names_turns=names_turns,
         )
+
+    def _are_turns(self, value: Any) -> bool:
+        """Return whether a value lists ids of turns, of which the digits say nothing."""
+        return isinstance(value, list) and bool(value) and self.observed.issuperset(map(str, value))
 
     def _rewritten(self, before: Item, text: str, since: Mapping[str, int], at: int) -> None:
         """Keeps the lines that a rewritten item lost. A changed time stamp or counter is no loss."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from memory_backends.base import Hit
@@ -117,9 +119,12 @@ def test_a_text_made_from_a_turn_has_to_say_what_the_turn_says_of_the_answer(
         ({"memory": "The user's dog sleeps a lot", "score": 1.0, "uses": 1}, False),
         ({"memory": "The user has one dog", "score": 0.5}, True),
         ({"dogs": 1}, True),
+        ({"memory": "The user's dog sleeps a lot", "sources": ["1"]}, False),
     ],
 )
-def test_a_score_beside_a_stored_sentence_is_no_answer(payload: dict[str, object], holds: bool) -> None:
+def test_a_score_or_the_id_of_a_turn_beside_a_stored_sentence_is_no_answer(
+    payload: dict[str, object], holds: bool
+) -> None:
     answerable = Answerable(question("How many dogs?", expected="one", evidence=("1",)), TURNS)
     assert answerable.held_by(stored(payload).stored) is holds
 
@@ -186,6 +191,56 @@ def test_only_turns_that_say_a_part_of_an_answer_are_needed(
     }
     answerable = Answerable(question(asked[0], expected=asked[1], evidence=tuple(said)), turns)
     assert answerable.held_by([Piece(text, frozenset([id_])) for id_, text in made.items()]) is holds
+
+
+QUOTES = {"1": "Anna: The first roofer wants 3,200.", "2": "Anna: The second quote is 2,750."}
+FARM = {"1": "Anna: I grew up on a dairy farm.", "2": "Ben: A farm kid here too."}
+CHECKS = {"1": "Anna: The valve failed the inspection.", "2": "Anna: The second inspection was fine."}
+BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are well."}
+BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
+ROOF = {"1": "Anna: The roof was done Wednesday."}
+TRAMS = {"1": "Anna: I worked in Oman, Norway, Chile and Malta."}
+FEE = {"1": "Anna: The fee rose from 20 to 25.", "2": "Ben: The bank takes 5 pounds a month."}
+JOINED = "[30 January 2024] Anna: {}\nBen: The bank takes 5 pounds a month."
+KINDS = [
+    ("How much less is the second quote?", "£450", QUOTES, {"1": "A roofer wants £3,200", "2": "£2,750"}, True),
+    ("How much less is the second quote?", "£450", QUOTES, {"1": "A roofer wants £3,200", "2": "£2,800"}, False),
+    ("How many countries has Anna worked in?", "four", TRAMS, {"1": "Worked in Oman, Norway, Chile, Malta"}, True),
+    ("How many countries has Anna worked in?", "four", TRAMS, {"1": "Anna has worked in Oman"}, False),
+    ("What do Anna and Ben have in common?", "a farm", FARM, {"1": "Anna grew up on a farm"}, False),
+    ("What do Anna and Ben have in common?", "a farm", FARM, {"1": "Anna: a farm", "2": "Ben: a farm"}, True),
+    (
+        "How many weeks were between the inspections?", "3 weeks", CHECKS,
+        {"1": "[30 January 2024] The valve failed the inspection", "2": "[20 February 2024] Inspection fine"}, True,
+    ),
+    (
+        "How many weeks were between the inspections?", "3 weeks", CHECKS,
+        {"1": "A valve failed at the inspection", "2": "[20 February 2024] Inspection fine"}, False,
+    ),
+    ("Has Anna sold the caravan?", "No", BUYER, {"1": "Anna is still looking for a buyer of her caravan"}, True),
+    ("Has Anna sold the caravan?", "No", BUYER, {"1": "Anna owns a caravan"}, False),
+    ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Hot baths and podcasts"}, True),
+    ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Anna likes podcasts"}, False),
+    ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] Roof done Wednesday"}, True),
+    ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] A roof was done"}, False),
+    ("By how much did the fee rise?", "£5", FEE, {"1 2": JOINED.format("The fee was 20")}, False),
+    ("By how much did the fee rise?", "£5", FEE, {"1 2": JOINED.format("It went from 20 to 25")}, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected", "said", "made", "holds"), KINDS)
+def test_what_is_counted_joined_or_inferred_is_held_as_people_say(
+    text: str, expected: str, said: dict[str, str], made: dict[str, str], holds: bool
+) -> None:
+    turns = {
+        id_: Turn(id=id_, number=int(id_), session=int(id_), role="user", speaker=speaker, text=words)
+        for id_, (speaker, words) in ((id_, line.split(": ", 1)) for id_, line in said.items())
+    }
+    evidence = tuple(id_ for id_ in said if "bank" not in said[id_])
+    days = {1: date(2024, 1, 30), 2: date(2024, 2, 20)}
+    answerable = Answerable(question(text, expected=expected, evidence=evidence), turns, days)
+    pieces = [Piece(words, frozenset(ids.split())) for ids, words in made.items()]
+    assert answerable.held_by(pieces) is holds
 
 
 @pytest.mark.parametrize(

@@ -127,9 +127,7 @@ async def test_of_a_long_turn_only_the_sentence_about_the_question_has_to_be_hel
 async def test_a_misread_answer_names_the_evidence_that_the_prompt_did_not_hold() -> None:
     said = ("The chair is Ian Foss.", "Noted.", "The electrician is Ian Marsh.", "Noted.")
     script = {"1": [Write("chair", "The chair is Ian Foss")], "3": [Write("wires", "The user met an electrician")]}
-    asked = question(
-        "Which first name do the chair and the electrician share?", expected="Ian", evidence=("1", "3")
-    )
+    asked = question("What is the first name of the chair?", expected="Ian", evidence=("1", "3"))
     memories = {"plugin": rewriting(script, gives=("chair",))}
     found = attribution_of(await played(asked, memories, {"plugin": Reply(text="Peter")}, said=said), "plugin")
     assert found.label == "misread"
