@@ -32,8 +32,8 @@ _MARKUP = r"[*_`~\"'“”‘’«»()\[\]{}$#\s]*"
 _SAY = (
     r"answer|ans|respuesta(?: final)?|antwort|r[eé]ponse|choice|elecci[oó]n|pick(?:ing)?|choos(?:e|ing)"
     r"|select(?:ing)?|selection"
-    r"|go(?:ing)? with|opt for|settled? on|(?:the )?(?:best|right|correct)(?: one)? is"
-    r"|chang(?:e|ing) (?:that|it|my answer) to|going for|makes it|lean(?:ing)? towards?"
+    r"|go(?:ing)? (?:with|for)|opt for|settled? on|(?:the )?(?:best|right|correct)(?: one)? is"
+    r"|chang(?:e|ing) (?:that|it|my answer) to|makes it|lean(?:ing)? towards?"
     r"|(?:current|latest|last) one is"
     r"|i(?:['’]d| would) say|elijo|escojo|elegir[ií]a|escoger[ií]a|selecciono|me quedo con"
     r"|me decanto por|(?:correcta|mejor|adecuada) (?:es|ser[ií]a)|dir[ií]a|(?:i )?(?:think|believe)|creo que"
@@ -105,7 +105,7 @@ _NO_DENIAL = re.compile(
     r"|\b(?:without (?:a )?doubt|sin duda|unclear|not sure|actually|wait|sorry)\b",
     re.IGNORECASE,
 )
-_RETRACTS = re.compile(rf"{CORRECTS_ITSELF.pattern}|(?:\A|[.!?…\n]\s*)wait\b", re.IGNORECASE)
+_RETRACTS = re.compile(rf"{CORRECTS_ITSELF.pattern}|(?:\A|[.!?…\n]\s*)wait\b|\bno,? espera\b", re.IGNORECASE)
 _CONCESSION = re.compile(r"\A\W*(?:while|al?though|since|as|unless|given|aunque|como)\b[^,]*,", re.IGNORECASE)
 _TICK = re.compile(r"[✓✔✅☑]")
 _OF_ONE = re.compile(r"\s+(?:is|was|would|that|in|of)\b", re.IGNORECASE)
@@ -137,7 +137,7 @@ def parse_choice(reply: str, choices: Sequence[str], question: str = "") -> Pars
         return ParsedChoice(index=None, reason="the reply counts from 1")
     text = _BOXED_LETTER.sub(r"Final answer: \1\n", text)
     if not text.strip(_DECORATION):
-        return ParsedChoice(index=None, reason="the reply is empty")
+        return _agree([("text", index) for index in _options_with_text(reply, choices)], choices)
     from_json = json_values(text)
     if from_json is not None:
         values = (_affirmed(_digits(value, choices), choices) for value in from_json)
