@@ -99,8 +99,6 @@ def compare(
             _side(b, run_b, stack, judged_by, whole=bool(pages)),
         )
         runs = [side.recorded[1].id if side.recorded is not None else None for side in sides]
-        if a.samefile(b) and runs[0] == runs[1]:
-            print("warning: A and B are the same run; --run-a and --run-b choose another", file=sys.stderr)
         rows_a, rows_b = (side.rows for side in sides)
         compared = compare_runs(rows_a, rows_b, *(side.settings for side in sides))
         if pages:
@@ -108,6 +106,8 @@ def compare(
             for page in pages:
                 write_whole(page, text)
     verdict = _verdict(compared, level)
+    if a.samefile(b) and runs[0] == runs[1]:
+        print("warning: A and B are the same run; --run-a and --run-b choose another", file=sys.stderr)
     if compared.unpaired:
         print(printable(f"only in one of the two, not compared: {', '.join(compared.unpaired)}"), file=sys.stderr)
     for path in outputs:
