@@ -384,7 +384,8 @@ def _overlaps(question: Question, answer: str, *, is_quoted: bool = False) -> bo
     items = [[token for _, token in content_of(tokens_of(item))] for item in enumeration(question.expected)]
     is_list = len(items) >= _FEW and all(len(item) <= 2 for item in items)
     if is_list:
-        held = [item for item in items if any(is_among(token, [*given, *asked]) for token in item)]
+        own = [[token for token in item if not is_among(token, asked)] for item in items]
+        held = [item for item in own if not item or any(is_among(token, given) for token in item)]
         return len(held) >= _ENOUGH_OF_A_LIST * len(items)
     near = closeness(wanted, said)
     if is_quoted:
