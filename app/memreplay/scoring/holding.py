@@ -387,7 +387,8 @@ class Answerable:
     @cached_property
     def _is_polar(self) -> bool:
         """Return whether the answer is yes or no, which its turn says in other words."""
-        return expected_polarity(self.question.expected)[1]
+        polarity, rest = expected_polarity(self.question.expected)
+        return polarity is not None and not re.search(r"\w", rest)
 
     @cached_property
     def _is_inferred(self) -> bool:
