@@ -388,7 +388,7 @@ class Answerable:
     def _is_polar(self) -> bool:
         """Return whether the answer is yes or no, which its turn says in other words."""
         polarity, rest = expected_polarity(self.question.expected)
-        return polarity is not None and not re.search(r"\w", rest)
+        return polarity is not None and not rest
 
     @cached_property
     def _is_inferred(self) -> bool:
