@@ -75,13 +75,15 @@ _Word = tuple[int, str]
 class Piece:
     """A text, and the turns it comes from: whose words it holds (``verbatim``), or that it was made from.
 
-    ``is_dated``: where it is returned, it stands under the date on which these were said.
+    ``is_dated``: where it is returned, it stands under the date on which these were said. ``days`` are those that
+    stand beside it in other ways: in a field of what is stored, or in the prompt before it.
     """
 
     text: str
     turns: frozenset[str] = frozenset()
     verbatim: frozenset[str] = frozenset()
     is_dated: bool = False
+    days: frozenset[date] = frozenset()
 
     @property
     def names_sources(self) -> bool:
@@ -128,7 +130,7 @@ class Answerable:
         if not self.evidence:
             return self._contain(self._answers(), pieces)
         # Words are found sooner than an answer, and most texts that hold it have them.
-        if all(self.is_verbatim(turn, pieces) for turn in self.evidence):
+        if all(self.is_told(turn, pieces) for turn in self.evidence):
             return True
         pieces = self._apart(pieces)
         return (
@@ -190,7 +192,7 @@ class Answerable:
         computed (a date, a count), what its sentence about the question says; and where it is inferred, what the
         turn says of the topic, or half of what it says.
         """
-        if self.is_verbatim(turn, pieces):
+        if self.is_told(turn, pieces):
             return True
         says, pieces = self._contribution_of(turn), self._apart(pieces)
         if self._is_of_both:
@@ -244,7 +246,8 @@ class Answerable:
         day, session = self._day_of(turn), self._session_of(turn)
         if day is None or session not in map(self._session_of, piece.turns | piece.verbatim):
             return False
-        return piece.is_dated or any(time.first == time.last == day for time in times_in(piece.text))
+        is_dated = piece.is_dated or day in piece.days
+        return is_dated or any(time.first == time.last == day for time in times_in(piece.text))
 
     @cached_property
     def _spans_sessions(self) -> bool:
@@ -335,7 +338,11 @@ class Answerable:
             for line in piece.text.splitlines():
                 text = _HEADING.sub("", line)
                 yield text, times_in(text, heading) or [Time(heading, heading, "")]
-        elif piece.is_dated and (days := [day for turn in piece.turns if (day := self._day_of(turn)) is not None]):
+        elif days := [
+            day
+            for turn in piece.turns
+            if (day := self._day_of(turn)) is not None and (piece.is_dated or day in piece.days)
+        ]:
             yield piece.text, times_in(piece.text, max(days)) or [Time(max(days), max(days), "")]
         else:
             texts = [piece.text] if piece.names_sources else piece.text.splitlines()
@@ -486,6 +493,31 @@ class Answerable:
     def _asks_for_a_date(self) -> bool:
         wanted = (token for answer in self._wanted() for _, token in content_of(tokens_of(answer)))
         return any(map(_is_dated, wanted))
+
+    def is_told(self, turn: str, pieces: Sequence[Piece]) -> bool:
+        """Return whether one of the texts holds the words of a turn, with the date that a time in them counts
+        from.
+        """
+        if turn not in self._undated:
+            return self.is_verbatim(turn, pieces)
+        return any(self._is_under_the_day_of(turn, piece) and self.is_verbatim(turn, [piece]) for piece in pieces)
+
+    @cached_property
+    def _undated(self) -> frozenset[str]:
+        """Return the turns that say the time which is asked for only to those who know their day; all that have a
+        day where none is seen to say it.
+        """
+        found = [
+            turn
+            for turn in self.evidence
+            if (day := self._day_of(turn)) is not None and self._says_all_times(self.turns[turn].text, day)
+        ]
+        dated = found or [turn for turn in self.evidence if self._day_of(turn) is not None]
+        return frozenset(turn for turn in dated if self.times and not self._says_all_times(self.turns[turn].text))
+
+    def _says_all_times(self, text: str, day: date | None = None) -> bool:
+        said = times_in(text, day)
+        return all(any(time.agrees_with(one) for time in said) for one in self.times)
 
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether one of the texts holds the words of a turn."""
