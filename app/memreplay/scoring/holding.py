@@ -330,23 +330,21 @@ class Answerable:
 
     def _times_by_text(self, piece: Piece) -> Iterator[tuple[str, Sequence[Time]]]:
         heading = heading_day(piece.text)
-        if piece.names_sources and not self._is_linked(piece):
+        if heading is None:
+            days = filter(None, map(self._day_of, piece.turns | piece.verbatim))
+            said_on = max((day for day in days if piece.is_dated or day in piece.days), default=None)
+        else:
+            said_on = heading
+        is_linked = self._is_linked(piece)
+        if piece.names_sources and not is_linked:
             if not any(self._session_of(turn) in self._sessions for turn in piece.turns | piece.verbatim):
                 return
-            yield from ((line, times_in(line)) for line in _HEADING.sub("", piece.text).splitlines())
-        elif heading is not None:
-            for line in piece.text.splitlines():
-                text = _HEADING.sub("", line)
-                yield text, times_in(text, heading) or [Time(heading, heading, "")]
-        elif days := [
-            day
-            for turn in piece.turns
-            if (day := self._day_of(turn)) is not None and (piece.is_dated or day in piece.days)
-        ]:
-            yield piece.text, times_in(piece.text, max(days)) or [Time(max(days), max(days), "")]
-        else:
-            texts = [piece.text] if piece.names_sources else piece.text.splitlines()
-            yield from ((text, times_in(text)) for text in texts)
+        is_whole = heading is None and is_linked
+        for line in [piece.text] if is_whole else piece.text.splitlines():
+            text = _HEADING.sub("", line)
+            said = times_in(text, said_on)
+            is_of_that_day = said_on is not None and not said and (is_linked or not piece.names_sources)
+            yield text, [Time(said_on, said_on, "")] if is_of_that_day else said
 
     def _session_of(self, turn: str) -> int | None:
         return self.turns[turn].session if turn in self.turns else None

@@ -286,6 +286,22 @@ def test_a_turn_without_the_date_that_it_counts_from_says_no_time(
     assert answerable.held_by([replace(piece, text=said, turns=frozenset("1"), verbatim=frozenset("1"))]) is holds
 
 
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("[10 June 2023]\nBen: So the kayak went yesterday!", True),
+        ("[9 June 2023]\nBen: Nice that the kayak is gone.", False),
+        ("[10 June 2023]\nBen: The hens came yesterday.", False),
+    ],
+)
+def test_another_turn_of_the_session_says_a_time_from_its_own_date(text: str, holds: bool) -> None:
+    turns = {
+        id_: Turn(id=id_, number=int(id_), session=1, role="user", speaker=None, text=SOLD) for id_ in ("1", "2")
+    }
+    answerable = Answerable(question("When was the kayak sold?", expected="9 June 2023", evidence=("1",)), turns)
+    assert answerable.held_by([Piece(text, frozenset("2"))]) is holds
+
+
 def test_what_names_another_speaker_alone_does_not_answer_about_one() -> None:
     assert not is_held("Which dance does Caroline like?", "salsa", "John likes to dance salsa")
     assert is_held("Which dance does Caroline like?", "salsa", "Caroline likes to dance salsa")
