@@ -631,6 +631,17 @@ class Answerable:
         """Return the words that a text shares with the question, and that tell what it is about."""
         return self._topic & _words_of(said)
 
+    def asked_in(self, said: str) -> frozenset[str]:
+        """Return the words and figures of the question that a text says, but the names of those who speak."""
+        asked, others = self._speakers
+        names = [token for name in (*asked, *others) for token in tokens_of(name)]
+        wanted = [
+            token for _, token in content_of(tokens_of(self.question.text)) if token.text not in FORMS_A_QUESTION
+        ]
+        known = [token for token in wanted if not any(same_token(name, token) for name in names)]
+        said_tokens = tokens_of(said)
+        return frozenset(token.text for token in known if any(same_token(token, one) for one in said_tokens))
+
     @cached_property
     def _speakers(self) -> tuple[Sequence[str], Sequence[str]]:
         """Return the speakers whom the question names, and the others."""
