@@ -218,7 +218,7 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     if stages.memory.is_empty:
         return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     stored = [item.piece for item in stages.memory.items if turn in item.turns]
-    if other := answerable.other_times(stored):
+    if other := answerable.other_times(turn, stored):
         return lost("distilled_away", f"What was stored of turn {turn} says another date ({other[0].words}).")
     if stored:
         part = "a part of the answer" if answerable.part_begun_by(turn, stored) else "the answer"

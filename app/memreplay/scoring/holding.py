@@ -64,6 +64,10 @@ _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "d
 _IN_COMMON = re.compile(
     r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
 )
+_SAID_ON = re.compile(
+    r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
+)
+"""A date, @, that stands in brackets, or beside a word for saying: the day on which something was said."""
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 
@@ -284,11 +288,21 @@ class Answerable:
         """Return the times that the answer is; none where it is, or may be, something else."""
         return times_asked_for(self.question.text, self.question.expected)
 
-    def other_times(self, pieces: Iterable[Piece]) -> Sequence[Time]:
-        """Return what texts say about the question in place of the times that are its answer."""
+    def other_times(self, turn: str, pieces: Iterable[Piece]) -> Sequence[Time]:
+        """Return what texts say about the question in place of the times that are its answer: not that they were
+        said on the day of a turn, nor what the turn says too.
+        """
         about = [piece.text for piece in pieces if self.is_about(piece.text)] if self.times else []
-        said = [time for text in about for time in times_in(text)]
-        return [] if any(time.agrees_with(one) for time in said for one in self.times) else said
+        said = [(text, time) for text in about for time in times_in(text)]
+        if any(time.agrees_with(one) for _, time in said for one in self.times):
+            return []
+        own = {time[:2] for time in times_in(self.turns[turn].text)} if turn in self.turns else {}
+        days = (self._day_of(turn),) * 2
+        return [
+            time
+            for text, time in said
+            if time[:2] not in own and not (time[:2] == days and _SAID_ON.search(text.replace(time.words, "@")))
+        ]
 
     def _say_when(self, pieces: Sequence[Piece]) -> bool:
         """Return whether one of the texts says the time of what is asked.

@@ -151,7 +151,7 @@ def test_a_stored_text_holds_a_time_as_a_person_says_that_it_does() -> None:
         answerable = Answerable(question(text, expected=expected, evidence=("1",)), turns, {1: day})
         for distilled, label in texts.items():
             piece = [Piece(distilled, frozenset(["1"]))]
-            other = "other" if answerable.other_times(piece) else "left_out"
+            other = "other" if answerable.other_times("1", piece) else "left_out"
             found = "held" if answerable.held_by(piece) else other
             differing += [(distilled, label, found)] if found != label else []
     assert len(differing) <= 1, differing
