@@ -161,10 +161,10 @@ class Case:
 
     @cached_property
     def missing(self) -> list[Unit]:
-        """Return the evidence turns whose words are not in the context."""
+        """Return the evidence turns whose words, or the date that they count from, are not in the context."""
         verbatim = frozenset(turn for hit in self.asked.hits if hit.in_prompt for turn in hit.turns)
         given = [Piece(self.context, verbatim, verbatim)]
-        lost = [turn for turn in self.evidence if not self.answerable.is_verbatim(turn, given)]
+        lost = [turn for turn in self.evidence if not self.answerable.is_told(turn, given)]
         return turns_as_units(lost, self.conversation)
 
     @cached_property

@@ -256,6 +256,7 @@ def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
     """Yield the dates that stand in a text in full or in part, with their places."""
     before: Token | None = None
     tokens = tokens_of(text)
+    written = text if len(text) == len(plain) else plain
     ranges = [(found, match.span()) for match in _RANGE.finditer(plain) if (found := _stretch(match)) is not None]
     yield from ((time, start, end) for time, (start, end) in ranges)
     for token in tokens:
@@ -263,7 +264,7 @@ def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
             continue
         for said in _readings(token, before, len(tokens) == 1):
             start = token.start + len(plain[token.start : token.end]) - len(plain[token.start : token.end].lstrip())
-            words = plain[start : token.end].strip()
+            words = written[start : token.end].strip()
             part = before.text if before is not None and before.text in _PARTS else ""
             whole = _of(said, f"{part} {words}".strip())
             yield _part_of(whole, part), start, token.end

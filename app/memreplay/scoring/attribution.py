@@ -13,7 +13,7 @@ without any memory (the closed_book control), and ``lucky`` where it is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import Final
@@ -93,6 +93,7 @@ _CORRECTS: Final = re.compile(
     r"|(?:chang|mov|switch)ed|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+)\b"
 )
 """Words of a turn that takes back what its speaker said earlier."""
+_ASKS_OF_THE_PAST: Final = re.compile(r"\b(?:did|was|were|had)\b")
 _SHORT_REPLY: Final = 3
 """Words. A longer reply is no value."""
 
@@ -122,6 +123,13 @@ def _values_of(said: str, question: Question) -> list[str]:
     if 0 < len(new) <= _SHORT_REPLY:
         spans.append((new[0].start, new[-1].end))
     return [written[start:end] for start, end in dict.fromkeys(spans)]
+
+
+def _are_of_one_kind(value: str, expected: str) -> bool:
+    """Return whether both are figures, dates or names, or the like of both."""
+    kinds, wanted = ({token.kind for _, token in content_of(tokens_of(one))} for one in (value, expected))
+    is_name = value[:1].isupper() or not DAY_NAMES.keys().isdisjoint(folded(value).split())
+    return kinds == wanted and ("word" not in kinds or is_name)
 
 
 class Attributor:
@@ -329,15 +337,32 @@ class Attributor:
             before = [
                 one.text
                 for one in answerable.turns.values()
-                if (one.role, one.speaker) == (turn.role, turn.speaker)
-                and one.number < turn.number
-                and _CORRECTS.search(folded(turn.text))
+                if (one.role, one.speaker) == (turn.role, turn.speaker) and one.number < turn.number
             ]
+            says_so = _CORRECTS.search(folded(turn.text)) is not None
             for value in values:
-                if any(asserted(value, sentence)[1] in ("denied", "superseded") for sentence in own) or any(
-                    contains(value, text) and answerable.is_about(text) for text in before
+                if (
+                    any(asserted(value, sentence)[1] in ("denied", "superseded") for sentence in own)
+                    or (says_so and any(contains(value, text) and answerable.is_about(text) for text in before))
+                    or self._is_said_anew(value, answerable, own, before)
                 ):
                     yield value, f"turn {turn.id}"
+
+    @staticmethod
+    def _is_said_anew(value: str, answerable: Answerable, own: Sequence[str], before: Sequence[str]) -> bool:
+        """Return whether a sentence said of all that is asked, but with this value, what a later one says with the
+        expected value. What is only asked of the past may have happened several times.
+        """
+        question = answerable.question
+        if _ASKS_OF_THE_PAST.search(folded(question.text)) or not _are_of_one_kind(value, question.expected):
+            return False
+        topics = [answerable.asked_in(sentence) for sentence in own]
+        earlier = (sentence for text in before for sentence in sentences_of(text) if contains(value, sentence))
+        return any(
+            topic and answerable.is_about(sentence, 1 / 2) and topic <= answerable.asked_in(sentence)
+            for sentence in earlier
+            for topic in topics
+        )
 
     @staticmethod
     def _prefers(old: str, said: str, question: Question) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Literal, get_args
 
 from memory_backends.base import Hit
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import QuestionAsked
+from memreplay.grading.times import times_in
 from memreplay.llm import AGENT_MODEL
 from memreplay.numbers import counted
 from memreplay.scoring.holding import Answerable, Piece
@@ -80,11 +82,23 @@ class Stages:
         hits = [*self.in_prompt, *(self._piece_of(hit) for hit in self.asked.hits if not hit.in_prompt)]
         cut = dict.fromkeys(turn for part in self.asked.cut for turn in part.turns)
         said = [(turn, self._turns[turn].text) for turn in cut if turn in self._turns]
-        return hits + [Piece(text, frozenset([turn]), frozenset([turn])) for turn, text in said]
+        is_dated = self.memory.dates()
+        return hits + [Piece(text, frozenset([turn]), frozenset([turn]), is_dated) for turn, text in said]
 
     def _piece_of(self, hit: Hit) -> Piece:
         named = frozenset((*hit.turns, *hit.sources))
-        return Piece(hit.text, named or self.memory.behind(hit.place, hit.id, hit.text), frozenset(hit.turns))
+        turns = named or self.memory.behind(hit.place, hit.id, hit.text)
+        before, seen, behind = self._prompt.partition(hit.text) if hit.text else ("", "", "")
+        if not seen:
+            return Piece(hit.text, turns, frozenset(hit.turns), self.memory.dates(hit.place))
+        # A date may stand before a text in its paragraph, or behind it in its line.
+        beside = chain(times_in(before.rpartition("\n\n")[2]), times_in(behind.partition("\n")[0]))
+        days = frozenset(time.first for time in beside if time.days == 1)
+        return Piece(hit.text, turns, frozenset(hit.turns), days=days)
+
+    @cached_property
+    def _prompt(self) -> str:
+        return "\n\n".join("".join(message.segments[:-1]) for message in self.asked.prompt)
 
     @property
     def are_not_recorded(self) -> bool:
@@ -204,7 +218,7 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     if stages.memory.is_empty:
         return lost("distilled_away", f"Memory heard turn {turn}, and has stored nothing at all.")
     stored = [item.piece for item in stages.memory.items if turn in item.turns]
-    if other := answerable.other_times(stored):
+    if other := answerable.other_times(turn, stored):
         return lost("distilled_away", f"What was stored of turn {turn} says another date ({other[0].words}).")
     if stored:
         part = "a part of the answer" if answerable.part_begun_by(turn, stored) else "the answer"

@@ -64,6 +64,10 @@ _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "d
 _IN_COMMON = re.compile(
     r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
 )
+_SAID_ON = re.compile(
+    r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
+)
+"""A date, @, that stands in brackets, or beside a word for saying: the day on which something was said."""
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 
@@ -75,13 +79,15 @@ _Word = tuple[int, str]
 class Piece:
     """A text, and the turns it comes from: whose words it holds (``verbatim``), or that it was made from.
 
-    ``is_dated``: where it is returned, it stands under the date on which these were said.
+    ``is_dated``: where it is returned, it stands under the date on which these were said. ``days`` are those that
+    stand beside it in other ways: in a field of what is stored, or in the prompt before it.
     """
 
     text: str
     turns: frozenset[str] = frozenset()
     verbatim: frozenset[str] = frozenset()
     is_dated: bool = False
+    days: frozenset[date] = frozenset()
 
     @property
     def names_sources(self) -> bool:
@@ -128,7 +134,7 @@ class Answerable:
         if not self.evidence:
             return self._contain(self._answers(), pieces)
         # Words are found sooner than an answer, and most texts that hold it have them.
-        if all(self.is_verbatim(turn, pieces) for turn in self.evidence):
+        if all(self.is_told(turn, pieces) for turn in self.evidence):
             return True
         pieces = self._apart(pieces)
         return (
@@ -190,7 +196,7 @@ class Answerable:
         computed (a date, a count), what its sentence about the question says; and where it is inferred, what the
         turn says of the topic, or half of what it says.
         """
-        if self.is_verbatim(turn, pieces):
+        if self.is_told(turn, pieces):
             return True
         says, pieces = self._contribution_of(turn), self._apart(pieces)
         if self._is_of_both:
@@ -244,7 +250,8 @@ class Answerable:
         day, session = self._day_of(turn), self._session_of(turn)
         if day is None or session not in map(self._session_of, piece.turns | piece.verbatim):
             return False
-        return piece.is_dated or any(time.first == time.last == day for time in times_in(piece.text))
+        is_dated = piece.is_dated or day in piece.days
+        return is_dated or any(time.first == time.last == day for time in times_in(piece.text))
 
     @cached_property
     def _spans_sessions(self) -> bool:
@@ -281,11 +288,21 @@ class Answerable:
         """Return the times that the answer is; none where it is, or may be, something else."""
         return times_asked_for(self.question.text, self.question.expected)
 
-    def other_times(self, pieces: Iterable[Piece]) -> Sequence[Time]:
-        """Return what texts say about the question in place of the times that are its answer."""
+    def other_times(self, turn: str, pieces: Iterable[Piece]) -> Sequence[Time]:
+        """Return what texts say about the question in place of the times that are its answer: not that they were
+        said on the day of a turn, nor what the turn says too.
+        """
         about = [piece.text for piece in pieces if self.is_about(piece.text)] if self.times else []
-        said = [time for text in about for time in times_in(text)]
-        return [] if any(time.agrees_with(one) for time in said for one in self.times) else said
+        said = [(text, time) for text in about for time in times_in(text)]
+        if any(time.agrees_with(one) for _, time in said for one in self.times):
+            return []
+        own = {time[:2] for time in times_in(self.turns[turn].text)} if turn in self.turns else {}
+        days = (self._day_of(turn),) * 2
+        return [
+            time
+            for text, time in said
+            if time[:2] not in own and not (time[:2] == days and _SAID_ON.search(text.replace(time.words, "@")))
+        ]
 
     def _say_when(self, pieces: Sequence[Piece]) -> bool:
         """Return whether one of the texts says the time of what is asked.
@@ -327,19 +344,21 @@ class Answerable:
 
     def _times_by_text(self, piece: Piece) -> Iterator[tuple[str, Sequence[Time]]]:
         heading = heading_day(piece.text)
-        if piece.names_sources and not self._is_linked(piece):
+        if heading is None:
+            days = filter(None, map(self._day_of, piece.turns | piece.verbatim))
+            said_on = max((day for day in days if piece.is_dated or day in piece.days), default=None)
+        else:
+            said_on = heading
+        is_linked = self._is_linked(piece)
+        if piece.names_sources and not is_linked:
             if not any(self._session_of(turn) in self._sessions for turn in piece.turns | piece.verbatim):
                 return
-            yield from ((line, times_in(line)) for line in _HEADING.sub("", piece.text).splitlines())
-        elif heading is not None:
-            for line in piece.text.splitlines():
-                text = _HEADING.sub("", line)
-                yield text, times_in(text, heading) or [Time(heading, heading, "")]
-        elif piece.is_dated and (days := [day for turn in piece.turns if (day := self._day_of(turn)) is not None]):
-            yield piece.text, times_in(piece.text, max(days)) or [Time(max(days), max(days), "")]
-        else:
-            texts = [piece.text] if piece.names_sources else piece.text.splitlines()
-            yield from ((text, times_in(text)) for text in texts)
+        is_whole = heading is None and is_linked
+        for line in [piece.text] if is_whole else piece.text.splitlines():
+            text = _HEADING.sub("", line)
+            said = times_in(text, said_on)
+            is_of_that_day = said_on is not None and not said and (is_linked or not piece.names_sources)
+            yield text, [Time(said_on, said_on, "")] if is_of_that_day else said
 
     def _session_of(self, turn: str) -> int | None:
         return self.turns[turn].session if turn in self.turns else None
@@ -487,6 +506,31 @@ class Answerable:
         wanted = (token for answer in self._wanted() for _, token in content_of(tokens_of(answer)))
         return any(map(_is_dated, wanted))
 
+    def is_told(self, turn: str, pieces: Sequence[Piece]) -> bool:
+        """Return whether one of the texts holds the words of a turn, with the date that a time in them counts
+        from.
+        """
+        if turn not in self._undated:
+            return self.is_verbatim(turn, pieces)
+        return any(self._is_under_the_day_of(turn, piece) and self.is_verbatim(turn, [piece]) for piece in pieces)
+
+    @cached_property
+    def _undated(self) -> frozenset[str]:
+        """Return the turns that say the time which is asked for only to those who know their day; all that have a
+        day where none is seen to say it.
+        """
+        found = [
+            turn
+            for turn in self.evidence
+            if (day := self._day_of(turn)) is not None and self._says_all_times(self.turns[turn].text, day)
+        ]
+        dated = found or [turn for turn in self.evidence if self._day_of(turn) is not None]
+        return frozenset(turn for turn in dated if self.times and not self._says_all_times(self.turns[turn].text))
+
+    def _says_all_times(self, text: str, day: date | None = None) -> bool:
+        said = times_in(text, day)
+        return all(any(time.agrees_with(one) for time in said) for one in self.times)
+
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether one of the texts holds the words of a turn."""
         said = _normalised(self.turns[turn].text) if turn in self.turns else ""
@@ -600,6 +644,17 @@ class Answerable:
     def topic_in(self, said: str) -> frozenset[_Word]:
         """Return the words that a text shares with the question, and that tell what it is about."""
         return self._topic & _words_of(said)
+
+    def asked_in(self, said: str) -> frozenset[str]:
+        """Return the words and figures of the question that a text says, but the names of those who speak."""
+        asked, others = self._speakers
+        names = [token for name in (*asked, *others) for token in tokens_of(name)]
+        wanted = [
+            token for _, token in content_of(tokens_of(self.question.text)) if token.text not in FORMS_A_QUESTION
+        ]
+        known = [token for token in wanted if not any(same_token(name, token) for name in names)]
+        said_tokens = tokens_of(said)
+        return frozenset(token.text for token in known if any(same_token(token, one) for one in said_tokens))
 
     @cached_property
     def _speakers(self) -> tuple[Sequence[str], Sequence[str]]:

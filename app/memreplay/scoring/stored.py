@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import Any, Protocol
@@ -40,6 +41,7 @@ from memreplay.engine.events import (
     StoreOperated,
 )
 from memreplay.grading.read import content_of, same_token, tokens_of
+from memreplay.grading.times import times_in
 from memreplay.scoring.holding import Piece, heading_day
 from memreplay.scoring.writer import MadeCall, call_in
 from memreplay.text import normalised
@@ -73,6 +75,8 @@ class Item:
     ended_at: int | None = None
     successor: str | None = None
     names_turns: bool = False
+    days: frozenset[date] = frozenset()
+    """The days of the times in its fields."""
 
     @property
     def turns(self) -> frozenset[str]:
@@ -82,7 +86,7 @@ class Item:
     @cached_property
     def piece(self) -> Piece:
         """Return the item as a text to look for an answer in."""
-        return Piece(self.text, self.turns)
+        return Piece(self.text, self.turns, days=self.days)
 
     @property
     def is_current(self) -> bool:
@@ -312,6 +316,12 @@ _OF_THE_STORE = re.compile(
 """The time at which something was written, or an id: it differs from run to run, and its digits are no answer."""
 
 
+def _days_in(payload: Any) -> frozenset[date]:
+    """Return the days of the times in the fields of a stored point."""
+    times = (value for value in payload.values() if isinstance(value, str) and _OF_THE_STORE.fullmatch(value))
+    return frozenset(time.first for value in times for time in times_in(value) if time.days == 1)
+
+
 def _says_something(value: str | int | float) -> bool:
     """Return whether a value can be part of a fact: no flag, and nothing that the store made up."""
     return not isinstance(value, bool) and not (isinstance(value, str) and _OF_THE_STORE.fullmatch(value))
@@ -400,6 +410,10 @@ class StoredMemory:
     @cached_property
     def _by_id(self) -> Mapping[tuple[str, str], Item]:
         return {(item.place, item.id): item for item in self.items if item.id and not item.removed}
+
+    def dates(self, place: str | None = None) -> bool:
+        """Return whether what is returned from a place, or from any, stands under the date on which it was said."""
+        return bool(self._dated) if place is None else place in self._dated
 
     def behind(self, place: str, id_: str, text: str) -> frozenset[str]:
         """Return the turns that a retrieved text comes from, where it does not name them: those of the item with
@@ -573,6 +587,7 @@ class StoredMemory:
             ended_at=None if successor is None else at,
             successor=None if successor is None else str(successor),
             names_turns=names_turns,
+            days=_days_in(payload),
         )
 
     def _are_turns(self, value: Any) -> bool:

@@ -137,8 +137,10 @@ def test_entities_hold_no_answer_where_the_text_says_another_year_or_half_of_the
 @pytest.mark.parametrize(
     ("stored", "sentence"),
     [
-        ("Went to the open day in early November 2025", "says another date (early november 2025)."),
+        ("Went to the open day in early November 2025", "says another date (early November 2025)."),
         ("Went to the open day", "leaves when out."),
+        ("Went to the open day (said on 8 May 2023)", "leaves when out."),
+        ("Went to the open day on 8 May 2023", "says another date (8 May 2023)."),
     ],
 )
 def test_a_verdict_says_which_date_was_stored_in_place_of_the_true_one(stored: str, sentence: str) -> None:

@@ -178,6 +178,12 @@ async def test_an_answer_that_the_dataset_calls_superseded_is_stale_in_every_mem
     assert found.label == "stale" and "“blue”" in found.detail
 
 
+EXAM = ("The exam is in room B12.", "Good luck.", "I looked again: the exam takes place in room C40.")
+OWNER = ("A Mr Petersen owns the house.", "I see.", "They sold it, so Lindqvist owns the house since May.")
+GOAT = ("The hens cost 40 euros.", "I see.", "The goat costs 90 euros.")
+SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
+
+
 @pytest.mark.parametrize(
     ("text", "expected", "said", "evidence", "reply", "label"),
     [
@@ -195,6 +201,10 @@ async def test_an_answer_that_the_dataset_calls_superseded_is_stale_in_every_mem
         ),
         ("Who plays the harp?", "Odd", ("Marit no longer plays the harp, but Odd does.",), "1", "Marit", "stale"),
         ("Who plays the harp?", "Odd", ("Marit plays the flute, and Odd the harp.",), "1", "Marit", "misread"),
+        ("Which room is the exam in?", "C40", EXAM, "3", "It is in B12.", "stale"),
+        ("Who owns the house?", "Lindqvist", OWNER, "3", "Petersen", "stale"),
+        ("How much does the goat cost?", "90 euros", GOAT, "3", "40 euros", "misread"),
+        ("Which city did I see in autumn?", "Bergen", SEEN, "3", "Oslo", "misread"),
     ],
 )
 async def test_a_value_that_its_speaker_took_back_is_stale(

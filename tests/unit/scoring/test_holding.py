@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -150,7 +151,7 @@ def test_a_stored_text_holds_a_time_as_a_person_says_that_it_does() -> None:
         answerable = Answerable(question(text, expected=expected, evidence=("1",)), turns, {1: day})
         for distilled, label in texts.items():
             piece = [Piece(distilled, frozenset(["1"]))]
-            other = "other" if answerable.other_times(piece) else "left_out"
+            other = "other" if answerable.other_times("1", piece) else "left_out"
             found = "held" if answerable.held_by(piece) else other
             differing += [(distilled, label, found)] if found != label else []
     assert len(differing) <= 1, differing
@@ -255,6 +256,50 @@ def test_what_is_counted_joined_or_inferred_is_held_as_people_say(
 def test_a_text_under_a_date_says_the_time_of_each_of_its_lines(text: str, holds: bool) -> None:
     answerable = Answerable(question("When was the kayak sold?", expected="9 June 2023", evidence=("1",)), TURNS)
     assert answerable.held_by([Piece(text, frozenset(["1"]))]) is holds
+
+
+SOLD = "The kayak was sold yesterday."
+DAY = frozenset([date(2023, 6, 10)])
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "expected", "piece", "holds"),
+    [
+        (SOLD, "When was the kayak sold?", "9 June 2023", Piece(""), False),
+        (
+            "The kayak was sold yesterday.",
+            "When was the kayak sold?",
+            "9 June 2023",
+            Piece("", is_dated=True),
+            True,
+        ),
+        (SOLD, "When was the kayak sold?", "9 June 2023", Piece("", days=DAY), True),
+        (SOLD, "What was sold?", "the kayak", Piece(""), True),
+        ("The kayak was sold on 9 June 2023.", "When was the kayak sold?", "9 June 2023", Piece(""), True),
+    ],
+)
+def test_a_turn_without_the_date_that_it_counts_from_says_no_time(
+    said: str, asked: str, expected: str, piece: Piece, holds: bool
+) -> None:
+    turns = {"1": Turn(id="1", number=1, session=1, role="user", speaker="Ana", text=said)}
+    answerable = Answerable(question(asked, expected=expected, evidence=("1",)), turns, {1: date(2023, 6, 10)})
+    assert answerable.held_by([replace(piece, text=said, turns=frozenset("1"), verbatim=frozenset("1"))]) is holds
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("[10 June 2023]\nBen: So the kayak went yesterday!", True),
+        ("[9 June 2023]\nBen: Nice that the kayak is gone.", False),
+        ("[10 June 2023]\nBen: The hens came yesterday.", False),
+    ],
+)
+def test_another_turn_of_the_session_says_a_time_from_its_own_date(text: str, holds: bool) -> None:
+    turns = {
+        id_: Turn(id=id_, number=int(id_), session=1, role="user", speaker=None, text=SOLD) for id_ in ("1", "2")
+    }
+    answerable = Answerable(question("When was the kayak sold?", expected="9 June 2023", evidence=("1",)), turns)
+    assert answerable.held_by([Piece(text, frozenset("2"))]) is holds
 
 
 def test_what_names_another_speaker_alone_does_not_answer_about_one() -> None:
