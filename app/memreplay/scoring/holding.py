@@ -350,15 +350,16 @@ class Answerable:
         else:
             said_on = heading
         is_linked = self._is_linked(piece)
-        if piece.names_sources and not is_linked:
-            if not any(self._session_of(turn) in self._sessions for turn in piece.turns | piece.verbatim):
-                return
+        sessions = map(self._session_of, piece.turns | piece.verbatim)
+        if piece.names_sources and not is_linked and not any(each in self._sessions for each in sessions):
+            return
         is_whole = heading is None and is_linked
         for line in [piece.text] if is_whole else piece.text.splitlines():
             text = _HEADING.sub("", line)
             said = times_in(text, said_on)
-            is_of_that_day = said_on is not None and not said and (is_linked or not piece.names_sources)
-            yield text, [Time(said_on, said_on, "")] if is_of_that_day else said
+            if said_on is not None and not said and (is_linked or not piece.names_sources):
+                said = (Time(said_on, said_on, ""),)
+            yield text, said
 
     def _session_of(self, turn: str) -> int | None:
         return self.turns[turn].session if turn in self.turns else None
