@@ -350,9 +350,9 @@ class Answerable:
         else:
             said_on = heading
         is_linked = self._is_linked(piece)
-        if piece.names_sources and not is_linked:
-            if not any(self._session_of(turn) in self._sessions for turn in piece.turns | piece.verbatim):
-                return
+        sessions = set(map(self._session_of, piece.turns | piece.verbatim))
+        if piece.names_sources and not is_linked and sessions.isdisjoint(self._sessions):
+            return
         is_whole = heading is None and is_linked
         for line in [piece.text] if is_whole else piece.text.splitlines():
             text = _HEADING.sub("", line)
