@@ -98,8 +98,9 @@ def cure_of(
 
     A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
     which the prompt lacked. Such a verdict, or that an outdated value was preferred, is refuted where the prompt
-    had none of these words, and they alone repair the answer. That memory lost the fact is not confirmed where a
-    part of the prompt is enough, nor that it was never written where more of what is stored is enough.
+    had none of these words, and they alone repair the answer, not less of the prompt, nor more of what is stored.
+    That memory lost the fact is not confirmed where a part of the prompt is enough, nor that it was never written
+    where more of what is stored is enough.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:
@@ -117,7 +118,8 @@ def cure_of(
         predicted = frozenset()
     if repairs & predicted:
         return "confirmed"
-    if label in ("misread", "abstained", "stale") and not shows_evidence and repairs & _ADDING:
+    is_of_reading = label in ("misread", "abstained", "stale")
+    if is_of_reading and not shows_evidence and repairs & _ADDING and not repairs & (_REMOVING | _RETURNING):
         return "refuted"
     if repairs:
         return "compound"

@@ -350,8 +350,8 @@ class Answerable:
         else:
             said_on = heading
         is_linked = self._is_linked(piece)
-        sessions = map(self._session_of, piece.turns | piece.verbatim)
-        if piece.names_sources and not is_linked and not any(each in self._sessions for each in sessions):
+        sessions = set(map(self._session_of, piece.turns | piece.verbatim))
+        if piece.names_sources and not is_linked and sessions.isdisjoint(self._sessions):
             return
         is_whole = heading is None and is_linked
         for line in [piece.text] if is_whole else piece.text.splitlines():
@@ -393,7 +393,7 @@ class Answerable:
     def _contributed_by(self, said: str) -> _Contribution:
         whole = () if self.question.expected_entities else (self.question.expected,)
         for items in () if self._is_polar else (whole, self._items):
-            if answers := tuple(item for item in items if contains(item, said)):
+            if answers := tuple(item for item in items if self._contains(item, said)):
                 retold = () if len(self._items) > 1 or len(self._own_words) < _LONG_ANSWER else self._own_words
                 return _Contribution(answers, frozenset(word.text for word in retold))
         if not self._is_inferred and (words := _shared(self._own_words, said)):
@@ -518,8 +518,10 @@ class Answerable:
     @cached_property
     def _undated(self) -> frozenset[str]:
         """Return the turns that say the time which is asked for only to those who know their day; all that have a
-        day where none is seen to say it.
+        day where none is seen to say it, or where the answer is the time between their days.
         """
+        if self._spans_sessions:
+            return frozenset(turn for turn in self.evidence if self._day_of(turn) is not None)
         found = [
             turn
             for turn in self.evidence
@@ -593,8 +595,16 @@ class Answerable:
     def _contains(self, answer: str, text: str) -> bool:
         known = self._contained.get((answer, text))
         if known is None:
-            known = self._contained[answer, text] = contains(answer, text)
+            said = _without_relative_times(text) if self._is_an_interval else text
+            known = self._contained[answer, text] = contains(answer, said)
         return known
+
+    @cached_property
+    def _is_an_interval(self) -> bool:
+        """Return whether the answer is the time between what turns of several sessions say: "two weeks ago" in one
+        of them says another.
+        """
+        return self._is_a_length_of_time and len(self._sessions) > 1
 
     def _relevant_texts(self, pieces: Sequence[Piece], wanted: tuple[str, ...]) -> Iterator[str]:
         """Return what can hold the answer of texts that do not come from the evidence turns."""
@@ -612,7 +622,9 @@ class Answerable:
         Tuesdays and Thursdays" does not hold "Mondays and Thursdays"). A text of unknown origin counts as a whole,
         and so does every text where the dataset names no evidence.
         """
-        if not all(has_the_letters_of(answer, piece.text) for answer in wanted):
+        if not all(
+            has_the_letters_of(answer, piece.text) and not _says_otherwise(answer, piece.text) for answer in wanted
+        ):
             return ""
         if not (_is_short(wanted) and self.evidence and piece.names_sources):
             return piece.text
@@ -735,6 +747,35 @@ def _words_of(said: str) -> frozenset[_Word]:
     """Return what the words of a text can be recognised by."""
     words = (token for _, token in content_of(tokens_of(said)) if token.kind == "word")
     return frozenset(key for token in words for key in stem_keys(token))
+
+
+_DERIVED = ("ly", "ful", "less")
+
+
+@lru_cache(maxsize=16384)
+def _says_otherwise(answer: str, said: str) -> bool:
+    """Return whether a text has a word of an answer only in another part of speech: "friends" for "friendly"."""
+    tokens = tokens_of(said)
+    for _, word in content_of(tokens_of(answer)):
+        ends = {_ending_of(token) for token in tokens if word.kind == "word" and same_token(word, token)}
+        if ends and _ending_of(word) not in ends:
+            return True
+    return False
+
+
+def _ending_of(token: Token) -> str:
+    return next((end for end in _DERIVED if token.text.endswith(end)), "")
+
+
+_ANY_DAY = date(2000, 1, 1)
+
+
+def _without_relative_times(text: str) -> str:
+    """Return a text without words such as "two weeks ago"."""
+    plain = folded(text)
+    for time in {*times_in(text, _ANY_DAY)} - {*times_in(text)}:
+        plain = plain.replace(time.words, "")
+    return plain
 
 
 @lru_cache(maxsize=16384)

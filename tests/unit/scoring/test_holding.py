@@ -29,6 +29,7 @@ SOMETHING_ELSE = [
     ("How many litres does the tank hold?", "60 litres", "They drank 60 litres of beer at the party."),
     ("Which day is choir practice?", "Tuesday", "On Tuesday the plumber comes."),
     ("When is the shop open?", "Tuesday and Friday", "The shop opens on Monday and Friday, not Tuesday."),
+    ("How did Ana describe the dog?", "Friendly and playful", "The dog made friends and is playing."),
     ("Which dance does Caroline like best?", "salsa", "John: I love to dance, and salsa is my favourite."),
 ]
 THE_SAME = [
@@ -217,6 +218,14 @@ KINDS = [
     (
         "How many weeks were between the inspections?", "3 weeks", CHECKS,
         {"1": "A valve failed at the inspection", "2": "[20 February 2024] Inspection fine"}, False,
+    ),
+    (
+        "How many weeks were between the inspections?", "3 weeks", CHECKS,
+        {"1": "The valve failed the inspection.", "2": "The second inspection was fine."}, False,
+    ),
+    (
+        "How many weeks were between the inspections?", "four weeks", CHECKS,
+        {"1": "[30 January 2024] The valve failed the inspection four weeks ago"}, False,
     ),
     ("Has Anna sold the caravan?", "No", BUYER, {"1": "Anna is still looking for a buyer of her caravan"}, True),
     ("Has Anna sold the caravan?", "No", BUYER, {"1": "Anna owns a caravan"}, False),

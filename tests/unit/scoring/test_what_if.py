@@ -89,6 +89,8 @@ def test_a_misreading_is_refuted_where_the_evidence_that_the_prompt_lacked_repai
     assert cure_of("misread", asked({"unchanged": False, "evidence_only": True}), **partly) == "compound"
     stale = {"abstain": False, "others_agree": False, "shows_evidence": False}
     assert cure_of("stale", asked({"unchanged": False, "evidence_added": True}), **stale) == "refuted"
+    written = asked({"unchanged": False, "evidence_added": True, "double_top_k": True})
+    assert cure_of("stale", written, **stale) == "compound", "more of what is stored is enough, so it was written"
 
 
 def test_that_memory_lost_a_fact_is_not_confirmed_where_a_part_of_the_prompt_is_enough() -> None:
