@@ -39,7 +39,7 @@ def test_an_import_is_reported_compared_and_explained(
     assert "A shelf and B shelf have equally many right" in run_cli("compare", recording, recording).out
     why = run_cli("why", recording)
     assert why.code == 0, why.err
-    assert "conv-1_q0 (shelf): in the prompt but misread." in why.out
+    assert "conv-1_q0 (shelf): what memory stored or gave was not recorded." in why.out
 
 
 def test_the_report_of_an_import_says_how_to_import_it_again(

@@ -42,7 +42,9 @@ def row_of(results: Results, number: int) -> QuestionRow:
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     rows = (
-        amb_row(0, "Ann went on 11 June 2023.", "## Memory 1\n" + said("D1:1", "D1:2"), False),
+        amb_row(
+            0, "Ann went on 11 June 2023.", "## Memory 1\nSession of 4 May 2023. " + said("D1:1", "D1:2"), False
+        ),
         amb_row(1, "A blue bowl.", "## Memory 1\n" + said("D1:3") + "\n\n## Memory 2\n" + said("D2:2"), True),
         amb_row(2, "The context does not say.", "## Memory 1\n" + said("D2:2"), True),
         amb_row(3, "Her brother.", "## Memory 1\n" + said("D1:3"), False),
