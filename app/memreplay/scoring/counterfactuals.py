@@ -42,7 +42,7 @@ CURE_MEANINGS: Final[Mapping[Cure, str]] = {
 }
 
 _WITH_EVIDENCE: Final[frozenset[Intervention]] = frozenset({"evidence_first", "evidence_last", "evidence_only"})
-"""Changes of reading that also bring what was missing of the evidence, and so mend its writing too."""
+"""Changes to the reading that also add the evidence that was missing: they repair what memory lost, too."""
 _ADDING: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence_replacing"})
 """Changes that are only asked where words of the evidence were missing."""
 _REMOVING: Final[frozenset[Intervention]] = frozenset({"distractors_removed", "half_budget", "current_value_only"})
