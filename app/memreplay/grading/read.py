@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import takewhile
 from math import isclose
 from typing import Any, Final, Literal, NamedTuple
 
@@ -322,14 +324,18 @@ def _amount(value: float, extra: str = "") -> Token:
 
 
 def _stands_for_a_number(found: Sequence[Token], index: int) -> bool:
-    """Return whether "one" or "second" counts something: it is the whole text, or a noun follows."""
+    """Return whether "one" or "second" counts: it is the whole text, a noun follows, or "past" precedes."""
     follower = found[index + 1] if index + 1 < len(found) else None
+    before = found[index - 1].text if index else ""
+    if before == "past":
+        return True
     if follower is not None and follower.kind != "mark":
         return follower.kind == "word" and follower.text not in STOP_WORDS
-    return found[index - 1].text in ("is", "was", "only", "exactly", "es", "era") if index else follower is None
+    return before in ("is", "was", "only", "exactly", "es", "era") if index else follower is None
 
 
 _MULTIPLES: Final = {"twice": 2.0, "thrice": 3.0}
+_COUNTS: Final = frozenset("once veces vez times many much cuanto cuanta cuantos cuantas".split())
 _MAY_BEGIN_A_NUMBER: Final = frozenset({*SMALL, *ORDINALS, *SCALE, *_MULTIPLES})
 _PARTS: Final = {
     **dict.fromkeys(("half", "one half", "a half", "medio", "media", "la mitad", "mitad"), 1 / 2),
@@ -442,11 +448,12 @@ _AFTER_THESE: Final = frozenset(
 
 
 def _is_one_of(unit: str, found: Sequence[Token], index: int, has_half: bool) -> bool:
-    """Return whether "an hour" is an amount of time; in "twice a week" and "£38 a month" it is not."""
+    """Return whether "an hour" is an amount of time; behind a count, as in "£38 a month", it is not."""
     if index == 0 or found[index - 1].text not in _ONE:
         return has_half
-    before = found[index - 2].text if index > 1 else ""
-    return has_half or not before or before in _AFTER_THESE
+    clause = list(takewhile(lambda token: token.kind != "mark", reversed(found[: index - 1])))
+    counts = any(token.kind in ("number", "unit") or token.text in _COUNTS for token in clause)
+    return has_half or not counts or clause[0].text in _AFTER_THESE
 
 
 def _unit_of(token: Token) -> str:
@@ -514,7 +521,6 @@ def with_unit(answer: str, question: str, whole: str = "") -> str:
     return f"{answer} {unit}".strip()
 
 
-_PER: Final = re.compile(r"\bper (?=(?:hour|day|week|month|year)\b)")
 _HOURS: Final = {
     **dict.fromkeys(("hour", "hora"), 1), **dict.fromkeys(("dai", "day", "dia"), 24), "week": 168, "semana": 168,
     "fortnight": 336, "quincena": 336, "month": 730, "mes": 730, "year": 8760, "ano": 8760,
@@ -546,7 +552,7 @@ def _as_rate(rate: re.Match[str]) -> str:
 @lru_cache(maxsize=16384)
 def tokens_of(text: str) -> tuple[Token, ...]:
     """Return the tokens of a text, canonical."""
-    return tuple(with_dates(with_units(with_times(with_numbers(lexed(_PER.sub("a   ", folded(text))))))))
+    return tuple(with_dates(with_units(with_times(with_numbers(lexed(folded(text)))))))
 
 
 def content_of(found: Sequence[Token]) -> list[tuple[int, Token]]:
@@ -696,6 +702,9 @@ _TIME: Final = re.compile(
 )
 
 
+_DAWN: Final = 5  # "Two at night" is 2:00.
+
+
 def with_times(found: list[Token]) -> list[Token]:
     """Times in words: "half past six", "las seis y media". An hour alone is a number, whose unit is "at"."""
     read = _with_matches(found, _TIME, _time_token)
@@ -713,7 +722,8 @@ def _time_token(match: re.Match[str], first: Token) -> Token | None:
     if not (said or match["oclock"] or match["am"] or match["pm"]):
         return None
     if (match["am"] or match["pm"]) and hour <= 12:
-        hour = hour % 12 + (12 if match["pm"] else 0)
+        is_before_dawn = match["pm"] in ("at night", "de la noche") and hour % 12 < _DAWN
+        hour = hour % 12 + (12 if match["pm"] and not is_before_dawn else 0)
     if said:
         number = re.search(r"#(\d+)", said)
         share = next((value for name, value in _PARTS_OF_AN_HOUR.items() if name in said.split()), 0)
@@ -730,7 +740,7 @@ def _is_an_hour(token: Token, before: Token | None, after: Token | None) -> bool
 
 
 _LINKS: Final = r"(?:(?:of|de|del|the|el|,)[ ])*"
-_DAY: Final = r"\#(?:[1-9]|[12]\d|3[01])"
+_DAY: Final = r"(?:\#(?:[1-9]|[12]\d|3[01])|last[ ]day|ultimo[ ]dia)"
 _DATE: Final = re.compile(
     rf"""(?<!\S)(?:(?P<day>{_DAY})[ ]{_LINKS})?(?P<month>{"|".join(MONTH_NAMES)})
     (?(day)|(?:[ ]{_LINKS}(?P<behind>{_DAY}))?)(?:[ ]{_LINKS}\#(?P<year>[12]\d\d\d))?(?!\S)""",
@@ -748,8 +758,8 @@ def _date_token(match: re.Match[str], first: Token) -> Token | None:
     if not day and not match["year"]:
         return None
     date = (
-        int(match["year"]) if match["year"] else None,
-        MONTH_NAMES[match["month"]],
-        int(day[1:]) if day else None,
+        year := int(match["year"]) if match["year"] else None,
+        month := MONTH_NAMES[match["month"]],
+        (int(day[1:]) if day.startswith("#") else monthrange(year or 2001, month)[1]) if day else None,
     )
     return first._replace(kind="date", value=date, extra="")

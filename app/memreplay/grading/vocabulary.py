@@ -62,14 +62,15 @@ UNITS: Final = _to_the_first(
     "liter liters litro litros/ml ml millilitre millilitres milliliter milliliters mililitro mililitros/h h hr "
     "hrs hour hours hora horas/min min mins minute minutes minuto minutos/s s sec secs seconds segundos/day "
     "day days dia dias/week week weeks semana semanas wk wks/fortnight fortnight fortnights quincena quincenas"
-    "/month month months mes meses/year year years yr yrs ano anos/p p pence penny/cent cent cents centimo "
-    "centimos/mb mb mib megabyte megabytes/gb gb gib gigabyte gigabytes/% % percent per-cent pct/c °c celsius"
+    "/month month months mes meses/year year years yr yrs ano anos/decade decade decades decada decadas/p p "
+    "pence penny/cent cent cents centimo centimos"
+    "/mb mb mib megabyte megabytes/gb gb gib gigabyte gigabytes/% % percent per-cent pct/c °c celsius"
     "/f °f fahrenheit/x times veces"
 )
 """Spelling → unit."""
 _MEASURES: Final[Sequence[dict[str, float]]] = (
     {"s": 1, "min": 60, "h": 3600, "day": 86400, "week": 604800, "fortnight": 1209600},
-    {"month": 1, "year": 12},
+    {"month": 1, "year": 12, "decade": 120},
     {"mm": 0.001, "cm": 0.01, "in": 0.0254, "ft": 0.3048, "yd": 0.9144, "m": 1, "km": 1000, "mi": 1609.344},
     {"mg": 0.001, "g": 1, "oz": 28.3495, "pound": 453.592, "kg": 1000},
     {"ml": 0.001, "l": 1, "gal": 3.78541},
@@ -127,7 +128,7 @@ STOP_WORDS: Final = frozenset(
     "a an the of to in on at by for from with and is are was were be been it its this that these those them his"
     " her their my your our he she they i im you we s el la los las un una unos unas de del al en por para con y"
     " e que es son fue era su sus mi tu lo le se as because porque around about approximately roughly almost"
-    " nearly casi very just named called one ones".split()
+    " nearly casi very just named called one ones per".split()
 )
 
 FORMS_A_QUESTION: Final = frozenset(
