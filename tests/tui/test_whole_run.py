@@ -11,6 +11,7 @@ from textual.widgets import OptionList
 from memreplay.engine.events import AnswerScored
 from memreplay.grading import RetrievalScore, Score
 from memreplay.scoring.aggregates import headline_of
+from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import group_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
@@ -194,10 +195,13 @@ def test_scores_count_every_repeat_as_the_results_of_the_run_do() -> None:
     played = Timeline(known, repeated)
     matrix = Matrix(AnswersTable.until(played, played.reached))
     assert title_of(matrix, None) == "scores by architecture, all repeats"
+    attributor = Attributor(played)
     by_id = {question.id: Answerable(question, known.turns_by_id) for question in known.questions}
     for system in matrix.table.systems:
         rows = [
-            question_row(by_id[one.asked.question_id], known, one.asked, one.received, one.scored)
+            question_row(
+                by_id[one.asked.question_id], known, attributor.stages(one.asked), one.received, one.scored
+            )
             for one in played.answers()
             if one.asked.backend == system.backend and one.received is not None and one.scored is not None
         ]

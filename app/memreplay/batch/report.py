@@ -228,7 +228,7 @@ def _rows(
         yield question_row(
             attributor.answerable(question),
             conversation,
-            answer.asked,
+            attributor.stages(answer.asked),
             answer.received,
             answer.scored,
             attributor.attribute(answer),

@@ -11,7 +11,7 @@ from memreplay.conversations.models import Conversation, Frozen, Question, Turn
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.grading import Outcome
 from memreplay.grading.match import contains
-from memreplay.scoring.equal_tokens import piece_of
+from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import Item, StoredMemory
 from memreplay.scoring.writer import reading_of
@@ -217,7 +217,7 @@ def biography(
             ranks=tuple((seen.turn, seen.rank, seen.missed) for seen in found),
             in_prompt=None if found else _read_in_a_log(timeline, backend, turn, observed),
         ),
-        asked=tuple(_asked(timeline, backend, turn)),
+        asked=tuple(_asked(timeline, backend, turn, held)),
     )
 
 
@@ -311,22 +311,24 @@ def _staged(
                     yield StagedCandidate(turn=at, key=operation.key, candidate_id=candidate)
 
 
-def _asked(timeline: Timeline, backend: str, turn: Turn) -> Iterable[AskedAbout]:
+def _asked(timeline: Timeline, backend: str, turn: Turn, memory: StoredMemory) -> Iterable[AskedAbout]:
     questions = {question.id: question for question in timeline.conversation.questions}
     for answer in timeline.answers():
         question = questions.get(answer.asked.question_id)
         if answer.asked.backend == backend and question is not None and turn.id in question.evidence:
-            yield _about(
-                answer,
-                turn.id,
-                Answerable(question, timeline.conversation.turns_by_id, timeline.conversation.days_by_session),
-            )
+            turns = timeline.conversation.turns_by_id
+            answerable = Answerable(question, turns, timeline.conversation.days_by_session)
+            yield _about(answer, turn.id, answerable, Stages(answer.asked, memory, turns))
 
 
-def _about(answer: Answer, turn_id: str, answerable: Answerable) -> AskedAbout:
+def _about(answer: Answer, turn_id: str, answerable: Answerable, stages: Stages) -> AskedAbout:
     """Return the texts made from the turn that say what the question needs of it."""
     asked = answer.asked
-    hits = [hit for hit in asked.hits if turn_id in hit.turns or answerable.part_held_by(turn_id, [piece_of(hit)])]
+    hits = [
+        hit
+        for hit in asked.hits
+        if turn_id in hit.turns or answerable.part_held_by(turn_id, [stages.piece_of(hit)])
+    ]
     cut = (turn for part in asked.cut for turn in part.turns)
     return AskedAbout(
         question_id=asked.question_id,

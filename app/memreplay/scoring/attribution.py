@@ -186,7 +186,7 @@ class Attributor:
         question = self._questions.get(answer.asked.question_id)
         if question is None or answer.asked.backend == CLOSED_BOOK:
             return []
-        stages = self._stages(answer.asked)
+        stages = self.stages(answer.asked)
         return [] if stages.are_not_recorded else self._trails(question, stages)
 
     def is_in_prompt(self, asked: QuestionAsked) -> bool:
@@ -197,7 +197,7 @@ class Attributor:
         """
         with grading_one_answer():
             answerable = self.answerable(self._questions[asked.question_id])
-            return answerable.held_by(self._stages(asked).in_prompt)
+            return answerable.held_by(self.stages(asked).in_prompt)
 
     def lost_at(self, asked: QuestionAsked) -> LostAt | None:
         """Return the stage that loses the answer to a question asked like this; None where the prompt holds it.
@@ -207,7 +207,7 @@ class Attributor:
         """
         question = self._questions[asked.question_id]
         with grading_one_answer():
-            answerable, stages = self.answerable(question), self._stages(asked)
+            answerable, stages = self.answerable(question), self.stages(asked)
             if answerable.held_by(stages.in_prompt):
                 return None
             if not answerable.evidence:
@@ -226,7 +226,7 @@ class Attributor:
         if question is None:
             return ()
         said = (answer.scored.score.predicted if answer.scored is not None else None) or ""
-        replaced = self._replaced(question, self._stages(answer.asked).memory)
+        replaced = self._replaced(question, self.stages(answer.asked).memory)
         known = chain(self._superseded(question), replaced, self._taken_back(question, said))
         return tuple(dict.fromkeys(old for old, _ in known))
 
@@ -266,7 +266,7 @@ class Attributor:
             return Attribution(label="key_suspect", detail=self._suspect_keys[question.id])
         if asked.backend == CLOSED_BOOK:
             return Attribution(label=None, detail="closed_book has no memory: nothing was lost.")
-        stages = self._stages(asked)
+        stages = self.stages(asked)
         if question.abstain:
             return self._false_attribution(question, stages, score)
         answerable = self.answerable(question)
@@ -414,7 +414,7 @@ class Attributor:
             return Attribution(label=None, detail="closed_book has no memory: the model is right without any.")
         if question.abstain:
             return Attribution(label="correct_abstention", detail="It was never said, and the model says so.")
-        stages = self._stages(asked)
+        stages = self.stages(asked)
         if self.answerable(question).held_by(stages.in_prompt):
             if not asked.prompt:
                 return Attribution(label=None, detail=_returned(self.answerable(question), stages))
@@ -434,8 +434,8 @@ class Attributor:
 
     # ---- what both need ------------------------------------------------------------------------------------
 
-    def _stages(self, asked: QuestionAsked) -> Stages:
-        """Stored items are folded once per position: what happened before a question does not change."""
+    def stages(self, asked: QuestionAsked) -> Stages:
+        """Return what an answer was read from. Stored items are folded once per position, up to its question."""
         place = (asked.backend, asked.turn)
         if place not in self._memories:
             memory = self._memories[place] = StoredMemory(self._history.kept_until(asked.backend, asked.turn))

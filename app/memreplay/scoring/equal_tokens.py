@@ -7,12 +7,13 @@ and what does not fit is left out for smaller things after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from memory_backends.base import Excerpt, Hit
 from memreplay.conversations.models import Frozen
-from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.holding import Answerable, Piece, heading_of
 
 TOKEN_BUDGETS = (256, 512, 1024, 2048)
 HEADLINE_TOKENS = 1024
@@ -42,19 +43,16 @@ class _Portion(NamedTuple):
         return (False, self.excerpt.rank) if self.excerpt else (True, self.hit.rank)
 
 
-def piece_of(hit: Hit) -> Piece:
-    """Return the hit as a text with the turns it comes from."""
-    return Piece(hit.text, frozenset((*hit.turns, *hit.sources)), frozenset(hit.turns))
-
-
-def held_at_tokens(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
+def held_at_tokens(
+    answerable: Answerable, hits: Sequence[Hit], piece_of: Callable[[Hit], Piece]
+) -> dict[str, HeldAt]:
     """Return what a prompt would hold of the hits, by budget. The question needs evidence.
 
     The hits are those that memory returned, whether or not they reached the prompt. Turns that a memory took one by
     one (``Hit.excerpts``) come in that order, then other hits by their rank.
     """
     portions = sorted((portion for hit in hits for portion in _portions(hit)), key=lambda portion: portion.order)
-    return {str(budget): _held(answerable, _fitting(portions, budget)) for budget in TOKEN_BUDGETS}
+    return {str(budget): _held(answerable, _fitting(portions, budget, piece_of)) for budget in TOKEN_BUDGETS}
 
 
 def _portions(hit: Hit) -> Iterator[_Portion]:
@@ -66,7 +64,7 @@ def _portions(hit: Hit) -> Iterator[_Portion]:
         yield _Portion(hit, excerpt, hit.tokens * (excerpt.end - excerpt.start) / max(length, 1))
 
 
-def _fitting(portions: Sequence[_Portion], budget: int) -> list[Piece]:
+def _fitting(portions: Sequence[_Portion], budget: int, piece_of: Callable[[Hit], Piece]) -> list[Piece]:
     """Return the texts of the portions that fit, the best first; the turns of one hit are one text."""
     whole: list[Piece] = []
     taken: dict[str, list[Excerpt]] = {}
@@ -80,14 +78,15 @@ def _fitting(portions: Sequence[_Portion], budget: int) -> list[Piece]:
             whole.append(piece_of(hit))
         else:
             taken.setdefault(hit.id, []).append(excerpt)
-    return [*(_joined(hits[id_], excerpts) for id_, excerpts in taken.items()), *whole]
+    return [*(_joined(piece_of(hits[id_]), excerpts) for id_, excerpts in taken.items()), *whole]
 
 
-def _joined(hit: Hit, excerpts: Sequence[Excerpt]) -> Piece:
-    in_order = sorted(excerpts, key=lambda excerpt: excerpt.start)
+def _joined(whole: Piece, excerpts: Sequence[Excerpt]) -> Piece:
+    """Return the excerpts of a hit as one text, under the date that the hit stands under."""
+    places = sorted((excerpt.start, excerpt.end) for excerpt in excerpts)
+    parts = [heading_of(whole.text), *(whole.text[start:end] for start, end in places)]
     turns = frozenset(excerpt.turn for excerpt in excerpts)
-    text = "\n".join(hit.text[excerpt.start : excerpt.end] for excerpt in in_order)
-    return Piece(text, turns, turns.intersection(hit.turns))
+    return replace(whole, text="\n".join(filter(None, parts)), turns=turns, verbatim=whole.verbatim & turns)
 
 
 def _held(answerable: Answerable, pieces: Sequence[Piece]) -> HeldAt:

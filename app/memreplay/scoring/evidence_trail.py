@@ -70,22 +70,30 @@ class Stages:
         self.asked = asked
         self.memory = memory
         self._turns = turns
+        self._pieces: dict[tuple[str, str, int], Piece] = {}
 
     @cached_property
     def in_prompt(self) -> Sequence[Piece]:
         """Return what memory gave to the model: its hits, or a context for which it named none."""
-        return with_context([self._piece_of(hit) for hit in self.asked.hits if hit.in_prompt], self.asked)
+        return with_context([self.piece_of(hit) for hit in self.asked.hits if hit.in_prompt], self.asked)
 
     @cached_property
     def retrieved(self) -> Sequence[Piece]:
         """Return the same with what the budget cut."""
-        hits = [*self.in_prompt, *(self._piece_of(hit) for hit in self.asked.hits if not hit.in_prompt)]
+        hits = [*self.in_prompt, *(self.piece_of(hit) for hit in self.asked.hits if not hit.in_prompt)]
         cut = dict.fromkeys(turn for part in self.asked.cut for turn in part.turns)
         said = [(turn, self._turns[turn].text) for turn in cut if turn in self._turns]
         is_dated = self.memory.dates()
         return hits + [Piece(text, frozenset([turn]), frozenset([turn]), is_dated) for turn, text in said]
 
-    def _piece_of(self, hit: Hit) -> Piece:
+    def piece_of(self, hit: Hit) -> Piece:
+        """Return a hit as a text with the turns it comes from and the dates beside it; each is read once."""
+        key = (hit.place, hit.id, hit.rank)
+        if key not in self._pieces:
+            self._pieces[key] = self._read(hit)
+        return self._pieces[key]
+
+    def _read(self, hit: Hit) -> Piece:
         named = frozenset((*hit.turns, *hit.sources))
         turns = named or self.memory.behind(hit.place, hit.id, hit.text)
         before, seen, behind = self._prompt.partition(hit.text) if hit.text else ("", "", "")

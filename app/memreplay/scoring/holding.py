@@ -709,6 +709,12 @@ def _names(name: str, said: str) -> bool:
 _HEADING = re.compile(r"^(?:\w+: )?\[([^\]\n]{0,40}\d{4}[^\]\n]{0,20})\] ?", re.MULTILINE)
 
 
+def heading_of(text: str) -> str:
+    """Return the date under which a text stands, in brackets; empty without one."""
+    found = _HEADING.match(text)
+    return f"[{found[1]}]" if found is not None else ""
+
+
 def heading_day(text: str) -> date | None:
     """Return the day of the date under which a text stands: "[19 June 2023, 10:04]"."""
     found = _HEADING.match(text)

@@ -15,7 +15,6 @@ from memreplay.engine.events import (
     AnswerJudged,
     AnswerScored,
     BenchmarkModelAsked,
-    QuestionAsked,
     ReplayEvent,
     ReplyReceived,
     TestScored,
@@ -29,8 +28,8 @@ from memreplay.llm.model import Reply
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.answer_key import AnswerKey
 from memreplay.scoring.attribution import Attribution
-from memreplay.scoring.equal_tokens import held_at_tokens, piece_of
-from memreplay.scoring.evidence_trail import with_context
+from memreplay.scoring.equal_tokens import held_at_tokens
+from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.published import published_f1
 from memreplay.scoring.question_row import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
@@ -42,7 +41,7 @@ MAX_SCORE = 1.0
 def question_row(
     answerable: Answerable,
     conversation: Conversation,
-    asked: QuestionAsked,
+    stages: Stages,
     received: ReplyReceived,
     scored: AnswerScored,
     attribution: Attribution | None = None,
@@ -56,7 +55,7 @@ def question_row(
     Tokens and duration of a failed call are null unless the reply reports them. Hits of memories that do not count
     their tokens are counted here. An answer whose figures the rules fail to compute is an error, with its reply.
     """
-    question = answerable.question
+    question, asked = answerable.question, stages.asked
     reply, score, judge = received.reply, scored.score, _judge_row(judged)
     count = token_counter(asked.model)
     hits = [hit if hit.tokens else hit.model_copy(update={"tokens": count(hit.text)}) for hit in asked.hits]
@@ -66,7 +65,7 @@ def question_row(
     recall_at = retrieval.recall_at or {}
     try:
         with grading_one_answer():
-            figures = _figures(answerable, asked, hits, reply, score, retrieval, answer_key)
+            figures = _figures(answerable, stages, hits, reply, score, retrieval, answer_key)
     except GradingError as error:
         score, figures = Score(outcome="error", score=None, problem=str(error)), {}
         attribution = Attribution(label="error", detail=str(error))
@@ -125,7 +124,7 @@ def question_row(
 
 def _figures(
     answerable: Answerable,
-    asked: QuestionAsked,
+    stages: Stages,
     hits: Sequence[Hit],
     reply: Reply,
     score: Score,
@@ -139,9 +138,9 @@ def _figures(
         # It is computed again where it is summed up; here it costs only its own row if it fails.
         published_f1(question.type, question.other_type, question.expected, reply.text)
     return {
-        "adjusted": answer_key.adjusted(question, asked, reply, score) if answer_key is not None else None,
-        "at_tokens": held_at_tokens(answerable, hits) if has_ranking else None,
-        "answer_in_prompt": _is_held(answerable, asked) if retrieval.evidence_in_prompt is not None else None,
+        "adjusted": answer_key.adjusted(question, stages.asked, reply, score) if answer_key is not None else None,
+        "at_tokens": held_at_tokens(answerable, hits, stages.piece_of) if has_ranking else None,
+        "answer_in_prompt": None if retrieval.evidence_in_prompt is None else answerable.held_by(stages.in_prompt),
         "blind_guess": _blind_guess(question),
         "abstained": None if score.outcome == "error" else is_abstention(score.predicted or ""),
     }
@@ -168,10 +167,6 @@ def _judge_row(judged: Sequence[AnswerJudged]) -> JudgeRow | None:
         cost_usd=None if None in costs else sum(cost or 0.0 for cost in costs),
         ms=sum(reply.ms for reply in replies),
     )
-
-
-def _is_held(answerable: Answerable, asked: QuestionAsked) -> bool:
-    return answerable.held_by(with_context([piece_of(hit) for hit in asked.hits if hit.in_prompt], asked))
 
 
 def _blind_guess(question: Question) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from memory_backends.base import Excerpt, Hit
@@ -9,9 +10,11 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import UNRANKED_BACKENDS, score_reply, score_retrieval
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import PromptMessage, Reply, TokenUsage
+from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.rows import question_row
+from memreplay.scoring.stored import StoredMemory
 
 MODEL = "stub/model"
 
@@ -73,6 +76,15 @@ def hit(
     )
 
 
+def stages_of(hits: Iterable[Hit]) -> Stages:
+    """What an answer was read from, of a memory of which only these hits are known."""
+    asked = QuestionAsked(
+        conversation="c", turn=4, backend="rag", model=MODEL, question_id="q", hits=tuple(hits), cut=(),
+        context_tokens=3, recall_ms=5.0, prompt=(PromptMessage(role="user", segments=("x",)),),
+    )  # fmt: skip
+    return Stages(asked, StoredMemory(()), {})
+
+
 def reply(text: str | None = None, **changes: Any) -> Reply:
     """A reply of ten prompt tokens that cost a cent and took 100 ms."""
     fields = {"text": text, "usage": TokenUsage(prompt=10, completion=2, cached=4), "cost_usd": 0.01, "ms": 100.0}
@@ -98,4 +110,5 @@ def row(
         retrieval=score_retrieval(question, hits, backend not in UNRANKED_BACKENDS),
     )
     conversation = Conversation(id="c", dataset="d", sessions=(), turns=(), questions=(question,))
-    return question_row(Answerable(question, {}), conversation, asked, ReplyReceived(**of, reply=answer), scored)
+    stages = Stages(asked, StoredMemory(()), {})
+    return question_row(Answerable(question, {}), conversation, stages, ReplyReceived(**of, reply=answer), scored)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from datetime import date
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from memory_backends.stores.trace import Extraction
 from memreplay.conversations.models import Turn
 from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.aggregates import abstention_of, build_results
-from memreplay.scoring.equal_tokens import TOKEN_BUDGETS, held_at_tokens
+from memreplay.scoring.equal_tokens import TOKEN_BUDGETS, HeldAt, held_at_tokens
 from memreplay.scoring.groups import breakdown_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
@@ -22,7 +24,7 @@ from memreplay.scoring.results import Results, RunFacts
 from memreplay.scoring.retrieval import fit_of, retrieval_of
 from memreplay.scoring.statistics import detectable_difference, normal_quantile, t_quantile
 from memreplay.scoring.writing import Writing, writing_of
-from tests.unit.scoring.samples import choice, hit, recall, reply, row
+from tests.unit.scoring.samples import choice, hit, recall, reply, row, stages_of
 
 SAID = {
     "1": "The boat that we have bought is called Aurelia.",
@@ -40,6 +42,11 @@ FOUND = choice(evidence=("t1", "t2"), evidence_role="supports")
 RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out")
 
 
+def held_at(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
+    """What a prompt would hold of hits that are read by themselves."""
+    return held_at_tokens(answerable, hits, stages_of(hits).piece_of)
+
+
 def results_of(*rows: QuestionRow, top_k: int = 10) -> Results:
     run = RunFacts(
         id="r", started_at="", finished_at=None, memreplay_version="", settings={"top_k": top_k}, datasets=()
@@ -54,7 +61,7 @@ def test_hits_count_whole_and_in_order_of_rank() -> None:
         hit(2, "9", text="Something else.", tokens=400),
     ]
     # 200, then 600, then 1,100 tokens.
-    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    held = held_at(Answerable(BOAT, TURNS), hits)
     assert {budget: (one.recall, one.evidence) for budget, one in held.items()} == {
         "256": (0.5, False),
         "512": (0.5, False),
@@ -68,7 +75,7 @@ def test_a_hit_after_one_that_does_not_fit_still_counts() -> None:
         hit(1, "9", text="A long story.", tokens=300),
         hit(2, "1", "2", text=" ".join(SAID.values()), tokens=40),
     ]
-    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    held = held_at(Answerable(BOAT, TURNS), hits)
     assert {(one.recall, one.evidence) for one in held.values()} == {(1.0, True)}
 
 
@@ -82,9 +89,20 @@ def passage(*turns: tuple[str, int], rank: int, tokens: int) -> Hit:
     return hit(rank, *(turn for turn, _ in turns), text=text, tokens=tokens, excerpts=tuple(excerpts))
 
 
+@pytest.mark.parametrize(("heading", "is_held"), [("[7 May 2024, 09:10]\n", True), ("", False)])
+def test_a_turn_that_is_taken_alone_keeps_the_date_of_its_hit(heading: str, is_held: bool) -> None:
+    said = "We signed the lease yesterday."
+    turn = Turn(id="1", number=1, session=1, role="user", speaker=None, text=said)
+    asked = recall(text="When did they sign?", expected="6 May 2024", evidence=("1",), evidence_role="supports")
+    taken = Excerpt("1", 1, len(heading), len(heading + said))
+    found = hit(1, "1", text=f"{heading}{said}", tokens=40, excerpts=(taken,))
+    held = held_at(Answerable(asked, {"1": turn}, {1: date(2024, 5, 7)}), [found])
+    assert {(one.recall, one.evidence) for one in held.values()} == {(1.0, is_held)}
+
+
 def test_of_a_memory_that_fills_its_prompt_turn_by_turn_the_best_turns_count() -> None:
     hits = [passage(("8", 3), ("1", 1), rank=1, tokens=400), passage(("2", 2), ("9", 4), rank=2, tokens=400)]
-    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    held = held_at(Answerable(BOAT, TURNS), hits)
     # The best turn costs about 170 tokens, both evidence turns about 350: no whole hit would fit.
     assert (held["256"].recall, held["256"].evidence) == (0.5, False)
     assert (held["512"].recall, held["512"].evidence) == (1.0, True)
@@ -93,7 +111,7 @@ def test_of_a_memory_that_fills_its_prompt_turn_by_turn_the_best_turns_count() -
 def test_turns_that_all_fit_hold_what_the_whole_passage_does() -> None:
     turned = passage(("1", 1), ("2", 2), rank=1, tokens=200)
     whole = turned.model_copy(update={"excerpts": ()})
-    assert held_at_tokens(Answerable(BOAT, TURNS), [turned]) == held_at_tokens(Answerable(BOAT, TURNS), [whole])
+    assert held_at(Answerable(BOAT, TURNS), [turned]) == held_at(Answerable(BOAT, TURNS), [whole])
 
 
 @given(
@@ -110,7 +128,7 @@ def test_what_a_prompt_of_that_many_tokens_would_hold_is_what_a_memory_puts_into
         else hit(rank, "9", text="Something else.", tokens=count)
         for rank, count in enumerate(tokens, start=1)
     ]
-    held = held_at_tokens(Answerable(BOAT, TURNS), hits)
+    held = held_at(Answerable(BOAT, TURNS), hits)
     for budget in TOKEN_BUDGETS:
         named = [each.model_copy(update={"text": each.id}) for each in hits]
 
@@ -123,7 +141,7 @@ def test_what_a_prompt_of_that_many_tokens_would_hold_is_what_a_memory_puts_into
 
 def test_a_distilled_memory_holds_the_evidence_by_content_and_recalls_no_turn_word_for_word() -> None:
     distilled = [hit(1, sources=("1", "2"), text="boat: Aurelia, lies in Cadaques", tokens=9)]
-    assert {(one.recall, one.evidence) for one in held_at_tokens(Answerable(BOAT, TURNS), distilled).values()} == {
+    assert {(one.recall, one.evidence) for one in held_at(Answerable(BOAT, TURNS), distilled).values()} == {
         (0.0, True)
     }
 

@@ -151,8 +151,11 @@ async def test_a_context_without_hits_is_read_as_it_was_sent() -> None:
     assert attribution_of(played_without, "plugin").label == "misread"
     answer, asked = answer_of(played_without, "plugin"), timeline.conversation.questions[0]
     assert answer.received is not None and answer.scored is not None
-    wanted = Attributor(played_without).answerable(asked)
-    row = question_row(wanted, timeline.conversation, answer.asked, answer.received, answer.scored)
+    attributor = Attributor(played_without)
+    wanted = attributor.answerable(asked)
+    row = question_row(
+        wanted, timeline.conversation, attributor.stages(answer.asked), answer.received, answer.scored
+    )
     assert row.answer_in_prompt
 
 

@@ -139,7 +139,14 @@ def rows_of(timeline: Timeline, asked: Question) -> list[QuestionRow]:
         found = attributor.attribute(answer)
         wanted = attributor.answerable(asked)
         rows.append(
-            question_row(wanted, timeline.conversation, answer.asked, answer.received, answer.scored, found)
+            question_row(
+                wanted,
+                timeline.conversation,
+                attributor.stages(answer.asked),
+                answer.received,
+                answer.scored,
+                found,
+            )
         )
     return rows
 
