@@ -30,11 +30,10 @@ from memreplay.engine.events import (
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
-from memreplay.numbers import dollars
+from memreplay.numbers import dollars, share
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 from memreplay.scoring.rows import outcome_of_test
-from memreplay.scoring.statistics import wilson_interval
 
 
 @dataclass
@@ -88,13 +87,12 @@ class Tally:
 
     @property
     def right(self) -> str:
-        """Return the share of right answers so far, with its 95 % interval."""
+        """Return how many answers are right so far, and their share of the graded ones.
+
+        There is no interval: that of the results is over conversations, of which few are over while a run goes on.
+        """
         graded = self.done - self.errors
-        interval = wilson_interval(self.correct, graded)
-        if interval is None:
-            return "–"
-        low, high = (100 * bound for bound in interval)
-        return f"{100 * self.correct / graded:.1f} % ({low:.0f}–{high:.0f})"
+        return f"{self.correct} right ({share(self.correct / graded)})" if graded else "–"
 
     @property
     def cost(self) -> str:
@@ -268,7 +266,8 @@ class PlainProgress(BatchProgress):
         whole = self.overall
         rate = f"{whole.rate(self.seconds):.1f}/s, {self.time_left(whole)} left, " if self.seconds else ""
         parts = [
-            f"{name} {tally.done}/{tally.total} {tally.right}" + (f" {tally.errors} errors" if tally.errors else "")
+            f"{name} {tally.done}/{tally.total}, {tally.right}"
+            + (f" {tally.errors} errors" if tally.errors else "")
             for name, tally in self.tallies.items()
         ]
         return f"{whole.done}/{whole.total} ({rate}{whole.cost}): " + "; ".join(parts)
@@ -296,7 +295,7 @@ class TableProgress(BatchProgress):
     def __rich__(self) -> RenderableType:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("backend")
-        for heading in ("done", "right so far (95 %)", "errors", "cost", "rate", "left"):
+        for heading in ("done", "right so far", "errors", "cost", "rate", "left"):
             table.add_column(heading, justify="right")
         for name, tally in self.tallies.items():
             table.add_row(

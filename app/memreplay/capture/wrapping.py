@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -220,22 +219,21 @@ class _Call:
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments that are not None, by name."""
-        names = _parameters(getattr(self._method, "__func__", self._method))
+        names = _parameters(self._method)
         given = {**dict(zip(names, self._args, strict=False)), **self._kwargs}
         if len(self._args) > len(names):
             given["more"] = self._args[len(names) :]
         return {name: value for name, value in given.items() if value is not None}
 
 
-@lru_cache(maxsize=256)
 def _parameters(method: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a method's positional parameters, without ``self``."""
+    """Return the names of a method's positional parameters, without the one that it is bound to."""
     try:
         parameters = inspect.signature(method).parameters.values()
     except (TypeError, ValueError):
         return ()
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return tuple(each.name for each in parameters if each.kind in positional and each.name != "self")
+    return tuple(each.name for each in parameters if each.kind in positional)
 
 
 class _RecordedMemory(wrapt.ObjectProxy[Any]):

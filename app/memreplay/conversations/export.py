@@ -127,6 +127,10 @@ class _Export:
 
     def as_json(self) -> dict[str, Any]:
         conversation = self.conversation
+        if not conversation.turns:
+            raise UsageError(
+                f"{conversation.id} has no message of a user or an assistant; the format has no other turns"
+            )
         return {
             "id": conversation.id,
             **({"language": conversation.language} if conversation.language else {}),

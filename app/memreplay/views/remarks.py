@@ -137,12 +137,12 @@ _FLOOR = 0.6
 def _reader_sentences(results: Results) -> list[str]:
     """Say of each model that fails even with the evidence that what reaches the prompt comes first."""
     return [
-        f"{_reader_of(results, oracle)} finds only {share(found)} of the answers with the evidence in"
-        " front of it (oracle), so that accuracy says little of the memories."
-        f"{_held_in_prompts(results, oracle.model)}"
+        f"{_reader_of(results, oracle)} finds only {found.in_prompt_right} of {found.total} answers"
+        f" ({share(found.in_prompt_right / found.total)}) with the evidence in front of it (oracle), so that"
+        f" accuracy says little of the memories.{_held_in_prompts(results, oracle.model)}"
         for oracle in results.backends.values()
-        if oracle.backend == ORACLE and (found := oracle.headline.accuracy_without_adversarial) is not None
-        if found < _FLOOR
+        if oracle.backend == ORACLE and (found := oracle.headline.evidence_by_answer) is not None
+        if found.in_prompt_right < _FLOOR * found.total
     ]
 
 

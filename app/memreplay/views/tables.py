@@ -49,24 +49,28 @@ def tables_of(results: Results) -> list[Table]:
 
 
 def headline_table(results: Results) -> Table:
-    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining.
-
-    The interval is that over conversations, if there are several: over their questions alone it is too narrow.
-    """
+    """Return the one table for a terminal: a row for each memory, and nothing that needs explaining."""
     headings = ("memory", "right", "accuracy", "95 %", "answer in prompt", "tokens", "cost")
     rows = [
         (
             name,
             f"{sum(part.correct for part in found.sections)} of {sum(part.graded for part in found.sections)}",
             share(found.headline.accuracy),
-            interval(found.headline.ci95_clustered or found.headline.ci95),
-            UNKNOWN if found.retrieval is None else share(found.retrieval.answer_in_prompt),
+            _interval(found),
+            UNKNOWN
+            if found.retrieval is None
+            else share_of(found.retrieval.answer_in_prompt, found.retrieval.facts),
             number(found.headline.prompt_tokens_per_question),
             dollars(found.cost_usd),
         )
         for name, found in results.backends.items()
     ]
     return Table.of("", headings, rows)
+
+
+def _interval(backend: BackendResults) -> str:
+    """Return the interval over conversations, if there are several: over their questions alone it is too narrow."""
+    return interval(backend.headline.ci95_clustered or backend.headline.ci95)
 
 
 def legend_of(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -249,13 +253,9 @@ _SCORES: Final[_BackendColumns] = {
         "the same over those that are answered with one of their options",
     ),
     "95 %": (
-        lambda backend: interval(backend.headline.ci95),
-        "Wilson interval of the accuracy over questions, assuming they are independent; not adjusted for the number"
-        " of memories",
-    ),
-    "95 % clustered": (
-        lambda backend: interval(backend.headline.ci95_clustered),
-        "the same, with questions clustered by conversation",
+        _interval,
+        "interval of the accuracy over conversations, or over questions where there is only one (Wilson); not"
+        " adjusted for the number of memories",
     ),
     "adjusted": (
         _if_known(lambda backend: backend.adjusted, lambda found: share(found.accuracy)),
@@ -313,24 +313,19 @@ _SUPPORT: Final[_BackendColumns] = {
         "share of questions with evidence whose prompt held all of it verbatim",
     ),
     "95 % evidence": (
-        _retrieval(lambda found: interval(found.evidence_in_prompt_ci95)),
-        "its interval; a fact that is asked in words and with options counts once",
-    ),
-    "95 % evidence, clustered": (
-        _retrieval(lambda found: interval(found.evidence_in_prompt_ci95_clustered)),
-        "the same, with facts clustered by conversation",
+        _retrieval(
+            lambda found: interval(found.evidence_in_prompt_ci95_clustered or found.evidence_in_prompt_ci95)
+        ),
+        "its interval over conversations, or over facts where there is only one conversation; a fact that is asked"
+        " in words and with options counts once",
     ),
     "answer in prompt": (
         _retrieval(lambda found: share(found.answer_in_prompt)),
         "the same, or the answer in other words than the evidence's",
     ),
     "95 % answer": (
-        _retrieval(lambda found: interval(found.answer_in_prompt_ci95)),
-        "interval of the answer in the prompt; a fact that is asked in words and with options counts once",
-    ),
-    "95 % answer, clustered": (
-        _retrieval(lambda found: interval(found.answer_in_prompt_ci95_clustered)),
-        "the same, with facts clustered by conversation",
+        _retrieval(lambda found: interval(found.answer_in_prompt_ci95_clustered or found.answer_in_prompt_ci95)),
+        "the interval of the answer in the prompt, likewise",
     ),
     "grounded": (
         lambda backend: share(backend.headline.grounded_accuracy),

@@ -45,7 +45,7 @@ def test_the_table_has_a_row_a_backend_with_right_so_far_errors_and_cost() -> No
     answered(progress, 1, "wrong", Reply(text="1", cost_usd=0.25))
     answered(progress, 2, "error", Reply(text=None, error="down"))
     row = next(line for line in shown(progress).splitlines() if line.strip().startswith("rag"))
-    assert "3/4" in row and "50.0 % (9–91)" in row and "$0.500" in row
+    assert "3/4" in row and "1 right (50.0 %)" in row and "$0.500" in row
     assert "[bold]odd" in shown(progress)
 
 
@@ -93,6 +93,6 @@ def test_no_time_left_is_shown_until_there_is_a_rate(monkeypatch: pytest.MonkeyP
     assert progress.time_left(progress.overall) == "–"
     lines = StringIO()
     answered(PlainProgress({("rag", "m"): 1}, lines), 0, "correct", Reply(text="1", cost_usd=0.0))
-    assert lines.getvalue().startswith("1/1 ($0): rag 1/1 "), "a second is too short for a rate"
+    assert lines.getvalue().startswith("1/1 ($0): rag 1/1, "), "a second is too short for a rate"
     clock[0] = 195.0
     assert progress.time_left(progress.overall) == "50 s"

@@ -79,6 +79,30 @@ def test_a_mark_is_answered_from_what_was_recorded(path: Path, marked: bool):
     assert returned == "Memory returned the answer at rank 1 of 2; the prompt that the model got was not recorded."
 
 
+def test_arguments_are_named_whatever_a_method_is_bound_to(path: Path):
+    class Shelf:
+        def put(this, title: str, *, owner: str) -> str:
+            return title
+
+        @classmethod
+        def find(cls, query: str) -> list[str]:
+            return [query]
+
+        @staticmethod
+        def drop(title: str) -> None:
+            return None
+
+    shelf = memreplay.record(Shelf(), path, writes=["put"], reads=["find"], removes=["drop"])
+    shelf.put("Ada", owner=USER)
+    shelf.find("Bel Canto")
+    shelf.drop("Ada")
+    bring_up_to_date(path)
+    reader = JournalReader(path)
+    notes = [note.body["arguments"] for note in reader.after() if note.source == "call"]
+    reader.close()
+    assert notes == [{"title": "Ada", "owner": USER}, {"query": "Bel Canto"}, {"title": "Ada"}]
+
+
 def test_what_a_memory_kept_of_a_write_that_returned_nothing_is_not_known(path: Path):
     class Pages:
         def __init__(self) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.conversations.export import as_test_conversation_text, lost_in_export
+from memreplay.conversations.export import as_test_conversation, as_test_conversation_text, lost_in_export
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.registry import load, named_files
+from memreplay.errors import UsageError
 from memreplay.paths import datasets_folder
 from tests.unit.conversations.samples import (
     boat_conversation,
@@ -104,3 +105,10 @@ def test_a_message_without_words_can_be_exported(tmp_path: Path) -> None:
     entry["haystack_sessions"][0][0]["content"] = ""
     again = loaded(exported(loaded(written(tmp_path / "l.json", [entry])), tmp_path / "again"))
     assert again.turns[0].text == " "
+
+
+def test_a_conversation_in_which_nobody_says_anything_is_not_exported(tmp_path: Path) -> None:
+    conversation = loaded(written(tmp_path / "l.json", [longmemeval_entry()]))
+    silent = tuple(turn.model_copy(update={"role": "other"}) for turn in conversation.turns)
+    with pytest.raises(UsageError, match="no message of a user or an assistant"):
+        as_test_conversation(conversation.model_copy(update={"turns": silent}))

@@ -38,8 +38,9 @@ def said(*groups: list[QuestionRow]) -> list[str]:
 def test_below_the_floor_what_reaches_the_prompt_is_the_headline() -> None:
     first, second = said(rows("oracle", 18, 40), rows("hybrid", 10, 36), rows("rag", 10, 20))
     assert first == (
-        "The reader finds only 45.0 % of the answers with the evidence in front of it (oracle), so that accuracy"
-        " says little of the memories. Compare what reaches the prompt: hybrid 90.0 %, rag 50.0 % of the answers."
+        "The reader finds only 18 of 40 answers (45.0 %) with the evidence in front of it (oracle), so that"
+        " accuracy says little of the memories. Compare what reaches the prompt: hybrid 90.0 %, rag 50.0 % of"
+        " the answers."
     )
     assert second.startswith(
         "hybrid brings more answers into the prompt than rag here: 36 against 20 of the same 40"
@@ -85,7 +86,7 @@ def test_each_model_below_the_floor_is_named() -> None:
     poor = [rows("oracle", 8, 40, model="poor"), rows("rag", 5, 30, model="poor")]
     found = [each for each in said(*good, *poor) if "(oracle)" in each]
     assert found == [
-        "poor finds only 20.0 % of the answers with the evidence in front of it (oracle), so that accuracy"
+        "poor finds only 8 of 40 answers (20.0 %) with the evidence in front of it (oracle), so that accuracy"
         " says little of the memories. Compare what reaches the prompt: rag@poor 75.0 % of the answers."
     ]
 
