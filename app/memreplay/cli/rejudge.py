@@ -6,6 +6,7 @@ import asyncio
 import json
 import shlex
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,7 @@ from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.errors import EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
 from memreplay.files import write_whole
 from memreplay.llm.judging import rubric_named
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
@@ -31,6 +33,7 @@ from memreplay.settings import read_settings
 from memreplay.terminal import say
 from memreplay.timeline.timeline import ask_key
 from memreplay.views.judges import judges_text
+from memreplay.views.remarks import listed_reasons
 from memreplay.views.table import Table, for_terminal
 
 command = typer.Typer(**COMMAND_OPTIONS)
@@ -100,13 +103,18 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
         pairs = pairs_in(recording, run.id)
         if not pairs:
             raise UsageError(f"{file}: no judge has judged run {run.id} again; name one with --judge")
-        by_judge, missing = _verdicts(recording, run.id, pairs)
+        by_judge, problems = _verdicts(recording, run.id, pairs)
         labels = _labels(recording, run.id)
         questions = {
             (conversation_id, question.id): question.text
             for conversation_id in recording.conversation_ids(run.id)
             for question in recording.conversation(run.id, conversation_id).questions
         }
+    missing = [
+        f"{pair} gave no verdict on {counted(reasons.total(), 'answer')}: {listed_reasons(reasons)}."
+        for pair, reasons in problems.items()
+        if reasons
+    ]
     figures = json.dumps(_figures(by_judge, labels), ensure_ascii=False, indent=2) + "\n"
     for path in outputs:
         if path == STANDARD_OUTPUT:
@@ -115,33 +123,37 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
             from memreplay.pages.judges import judges_page
 
             command = shlex.join(["memreplay", "rejudge", file.name, "--run", run.id])
-            write_whole(path, judges_page(run.id, by_judge, labels, questions, command))
+            write_whole(path, judges_page(run.id, by_judge, labels, questions, missing, command))
         else:
             write_whole(path, figures)
     if STANDARD_OUTPUT not in outputs:
         console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
-        for part in judges_text(by_judge, labels, questions):
+        for part in judges_text(by_judge, labels, questions, missing):
             if isinstance(part, Table):
                 console.print(Text(part.title, style="bold"))
                 console.print(for_terminal(part))
             else:
                 print(printable(part))
-    return missing
+    return sum(reasons.total() for reasons in problems.values())
 
 
-def _verdicts(recording: Recording, run_id: str, pairs: list[JudgePair]) -> tuple[dict[str, Verdicts], int]:
+def _verdicts(
+    recording: Recording, run_id: str, pairs: list[JudgePair]
+) -> tuple[dict[str, Verdicts], dict[str, Counter[str]]]:
+    """Return by judge and rubric the verdicts, and how often there is none for which reason."""
     by_judge: dict[str, Verdicts] = {}
-    missing = 0
+    problems: dict[str, Counter[str]] = {}
     for pair in pairs:
         verdicts: dict[tuple[str, str, str, str, int], bool] = {}
+        reasons = problems[str(pair)] = Counter()
         for conversation_id in recording.conversation_ids(run_id):
             for ask, judgement in judgements_of(recording, run_id, conversation_id, pair).items():
                 if judgement.verdict is None:
-                    missing += 1
+                    reasons[judgement.problem or "no reason given"] += 1
                 else:
                     verdicts[(conversation_id, *ask)] = judgement.verdict == "right"
         by_judge[str(pair)] = verdicts
-    return by_judge, missing
+    return by_judge, problems
 
 
 def _labels(recording: Recording, run_id: str) -> Verdicts:
@@ -158,12 +170,11 @@ def _labels(recording: Recording, run_id: str) -> Verdicts:
 
 
 def _figures(by_judge: dict[str, Verdicts], labels: Verdicts) -> dict[str, Any]:
-    found = accuracies(by_judge)
     return {
         "schema_version": 1,
-        "accuracy": [{**vars(each), "share": each.share, "ci95": each.ci95} for each in found],
+        "accuracy": [{**vars(each), "share": each.share} for each in accuracies(by_judge)],
         "agreement": [{**vars(each), "share": each.share, "kappa": each.kappa} for each in agreements(by_judge)],
-        "rankings": rankings(found),
+        "rankings": rankings(by_judge).places,
         "splits": [
             {
                 **dict(zip(("conversation", "backend", "model", "question_id", "repeat"), key, strict=True)),

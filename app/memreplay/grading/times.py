@@ -19,12 +19,20 @@ from memreplay.grading.vocabulary import DAY_NAMES, MONTH_NAMES, NO_MONTH_ALONE,
 
 
 class Time(NamedTuple):
-    """A stretch of days, with its words. ``is_of_any_year`` is set where the text leaves the year out."""
+    """A stretch of days, with its words. ``is_of_any_year`` is set where the text leaves the year out.
+
+    ``counted`` is the day that "two weeks ago" counts to, of the stretch that it may mean.
+    """
 
     first: date
     last: date
     words: str
     is_of_any_year: bool = False
+    counted: date | None = None
+
+    @property
+    def middle(self) -> date:
+        return self.counted or self.first + (self.last - self.first) / 2
 
     @property
     def days(self) -> int:
@@ -200,8 +208,9 @@ def _counted(base: date, sign: int, count: str, unit: str, words: str) -> Time:
         case "day":
             return _single(base + timedelta(steps), words)
         case "week":
-            middle = base + timedelta(7 * steps)
-            return Time(middle - timedelta(6 if sign >= 0 else 3), middle + timedelta(6 if sign <= 0 else 3), words)
+            day = base + timedelta(7 * steps)
+            first, last = day - timedelta(6 if sign >= 0 else 3), day + timedelta(6 if sign <= 0 else 3)
+            return Time(first, last, words, counted=day)
         case "weekend":
             saturday = base + relativedelta(days=sign, weekday=weekday(5)(steps or 1))
             return Time(saturday - timedelta(1), saturday + timedelta(1), words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from memreplay import __version__
 from memreplay.pages.document import page
@@ -17,10 +17,11 @@ def judges_page(
     by_judge: Mapping[str, Verdicts],
     labels: Verdicts,
     questions: Mapping[tuple[str, str], str],
+    missing: Sequence[str],
     command: str,
 ) -> str:
     """Return the whole file, with every answer on which judges split. ``command`` shows the same in a terminal."""
-    parts = list(judges_text(by_judge, labels, questions, most_splits=None))
+    parts = list(judges_text(by_judge, labels, questions, missing, most_splits=None))
     lines = [part for part in parts if isinstance(part, str)]
     section = Section(
         f"Run {run}",

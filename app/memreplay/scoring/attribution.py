@@ -369,7 +369,7 @@ class Attributor:
         """Return whether a reply gives an outdated value, and the current one at most as what it was before."""
         if not contains(old, said) or contains(old, question.expected):
             return False
-        if not contains(question.expected, said):
+        if not contains(question.expected, said) or contains(question.expected, old):
             return True
         gives_old, _ = asserted(old, said, question.text)
         gives_current, _ = asserted(question.expected, said, question.text)

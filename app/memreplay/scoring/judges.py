@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from math import sqrt
 from typing import Final
 
-from memreplay.scoring.statistics import Z_95, cohens_kappa, wilson_interval
+from memory_backends.controls import CONTROLS
+from memreplay.scoring.groups import by_conversation
+from memreplay.scoring.statistics import (
+    Z_95,
+    clustered_interval,
+    cohens_kappa,
+    mcnemar_exact,
+    wilson_interval,
+)
+
+_CLEAR: Final = 0.05
 
 ENOUGH_LABELS: Final = 30
 """Labels by hand from which on they serve as the reference."""
@@ -26,7 +36,7 @@ Interval = tuple[float, float]
 class Accuracy:
     """The right answers of one system under one judge and rubric.
 
-    Repeats of a question are alike: the interval is over the ``questions``, not over the answers.
+    The interval is over conversations, or over the ``questions`` where there is only one. Repeats are alike.
     """
 
     judge: str
@@ -34,14 +44,11 @@ class Accuracy:
     right: int
     graded: int
     questions: int
+    ci95: Interval | None
 
     @property
     def share(self) -> float | None:
         return self.right / self.graded if self.graded else None
-
-    @property
-    def ci95(self) -> Interval | None:
-        return None if self.share is None else wilson_interval(self.share * self.questions, self.questions)
 
 
 @dataclass(frozen=True)
@@ -100,12 +107,20 @@ def accuracies(by_judge: Mapping[str, Verdicts]) -> list[Accuracy]:
 
 
 def _accuracy(judge: str, system: str, verdicts: Verdicts) -> Accuracy:
-    return Accuracy(judge, system, sum(verdicts.values()), len(verdicts), _questions(verdicts))
+    shares = _shares_right(verdicts)
+    by_question = {(key[0], "", key[3]): share for key, share in shares.items()}
+    bounds = clustered_interval(by_conversation(by_question, {})) or wilson_interval(
+        sum(shares.values()), len(shares)
+    )
+    return Accuracy(judge, system, sum(verdicts.values()), len(verdicts), len(shares), bounds)
 
 
-def _questions(verdicts: Verdicts) -> int:
-    """Return the number of answers, of which repeats count once."""
-    return len({key[:4] for key in verdicts})
+def _shares_right(verdicts: Verdicts) -> dict[tuple[str, str, str, str], float]:
+    """Return for each answer the share of its repeats that are right."""
+    repeats: dict[tuple[str, str, str, str], list[bool]] = {}
+    for key, right in verdicts.items():
+        repeats.setdefault(key[:4], []).append(right)
+    return {key: sum(found) / len(found) for key, found in repeats.items()}
 
 
 def agreements(by_judge: Mapping[str, Verdicts]) -> list[PairAgreement]:
@@ -126,24 +141,66 @@ def splits(by_judge: Mapping[str, Verdicts]) -> list[tuple[AnswerKeyOf, dict[str
     return sorted(split, key=lambda one: abs(sum(one[1].values()) / len(one[1]) - 0.5))
 
 
-def rankings(found: Sequence[Accuracy]) -> dict[str, list[list[str]]]:
-    """Return the systems by falling accuracy under each judge; equal ones share a place."""
-    by_judge: dict[str, dict[float, list[str]]] = {}
-    for each in sorted(found, key=lambda each: (-(each.share or 0.0), each.system)):
-        by_judge.setdefault(each.judge, {}).setdefault(each.share or 0.0, []).append(each.system)
-    return {each.judge: [*by_judge[each.judge].values()] for each in found}
+@dataclass(frozen=True)
+class Rankings:
+    """The systems by falling accuracy under each judge, on the ``answers`` that all of them gave a verdict on.
+
+    Equal systems share a place. Controls are not ranked, and judges without any verdict are left out. ``reversed``
+    says whether a judge puts a system before another that a second judge puts before it, and ``clear`` whether two
+    judges each do so by more than chance (exact McNemar test over questions, p < 0.05).
+    """
+
+    places: dict[str, list[list[str]]]
+    answers: int
+    reversed: bool
+    clear: bool
 
 
-def contradicts(ranked: Mapping[str, Sequence[Sequence[str]]]) -> bool:
-    """Return whether one judge puts a system before another that a second judge puts before it."""
-    before = {
-        (first, second)
-        for places in ranked.values()
-        for better, worse in combinations(places, 2)
-        for first in better
-        for second in worse
+def rankings(by_judge: Mapping[str, Verdicts]) -> Rankings:
+    """Return how the judges rank the systems."""
+    heard = {judge: verdicts for judge, verdicts in by_judge.items() if verdicts}
+    common = frozenset[AnswerKeyOf].intersection(*map(frozenset, heard.values())) if heard else frozenset()
+    alike = {
+        judge: {key: verdicts[key] for key in verdicts if key in common and key[1] not in CONTROLS}
+        for judge, verdicts in heard.items()
     }
-    return any((second, first) in before for first, second in before)
+    by_share: dict[str, dict[float, list[str]]] = {}
+    for each in sorted(accuracies(alike), key=lambda each: (-(each.share or 0.0), each.system)):
+        by_share.setdefault(each.judge, {}).setdefault(each.share or 0.0, []).append(each.system)
+    places = {judge: [*by_share[judge].values()] for judge in alike if judge in by_share}
+    ahead = {(judge, first, second) for judge, found in places.items() for first, second in _pairs_in(found)}
+    reversals = [
+        (judge, other, first, second)
+        for judge, first, second in ahead
+        for other in places
+        if (other, second, first) in ahead
+    ]
+    return Rankings(
+        places=places,
+        answers=len({key for key in common if key[1] not in CONTROLS}),
+        reversed=bool(reversals),
+        clear=any(
+            _is_clear(alike[judge], first, second) and _is_clear(alike[other], second, first)
+            for judge, other, first, second in reversals
+        ),
+    )
+
+
+def _pairs_in(places: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Yield each system with one that stands behind it."""
+    for better, worse in combinations(places, 2):
+        yield from product(better, worse)
+
+
+def _is_clear(verdicts: Verdicts, better: str, worse: str) -> bool:
+    shares = _shares_right(verdicts)
+    of_each = [
+        {(key[0], key[3]): share for key, share in shares.items() if system_of((*key, 0)) == system}
+        for system in (better, worse)
+    ]
+    differences = [of_each[0][key] - of_each[1][key] for key in of_each[0] if key in of_each[1]]
+    ahead, behind = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
+    return mcnemar_exact(ahead, behind) < _CLEAR
 
 
 def calibrations(by_judge: Mapping[str, Verdicts], labels: Verdicts) -> list[Calibration]:
@@ -162,7 +219,7 @@ def _calibration(judge: str, verdicts: Verdicts, labels: Verdicts) -> Calibratio
     raw = sum(verdicts.values()) / len(verdicts) if verdicts else None
     corrected, bounds = None, None
     if raw is not None and sensitivity is not None and specificity is not None:
-        asked = _questions(verdicts)
+        asked = len(_shares_right(verdicts))
         found = rogan_gladen(raw, asked, sensitivity, len(right), specificity, len(wrong))
         corrected, bounds = found or (None, None)
     return Calibration(

@@ -213,9 +213,11 @@ def _graded_alike(first: Rows, second: Rows) -> tuple[Rows, Rows, list[str]]:
 
 
 def _by_rules(row: AnswerRow) -> AnswerRow:
+    """Return the row with the rules' outcome. The stage of an answer that they grade otherwise is not known."""
     if row.grader is None:
         return row
-    return row.model_copy(update={"outcome": row.grader.outcome, "error": None})
+    failure = row.failure if row.outcome == row.grader.outcome else None
+    return row.model_copy(update={"outcome": row.grader.outcome, "failure": failure, "error": None})
 
 
 def _fit_remarks(pair: Pair, rows_a: Rows, rows_b: Rows) -> list[str]:

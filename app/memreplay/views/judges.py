@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from memreplay.numbers import counted, interval, number, share
 from memreplay.scoring.judges import (
     ENOUGH_LABELS,
+    Rankings,
     Verdicts,
     accuracies,
     agreements,
     calibrations,
-    contradicts,
     rankings,
     splits,
     system_of,
@@ -27,9 +27,13 @@ def judges_text(
     by_judge: Mapping[str, Verdicts],
     labels: Verdicts,
     questions: Mapping[tuple[str, str], str],
+    missing: Sequence[str] = (),
     most_splits: int | None = _MOST_SPLITS,
 ) -> Iterator[str | Table]:
-    """Yield the tables and lines. ``questions`` are texts by conversation and id."""
+    """Yield the tables and lines.
+
+    ``questions`` are texts by conversation and id, ``missing`` sentences on answers without a verdict.
+    """
     found = accuracies(by_judge)
     yield Table.of(
         "Accuracy by judge and rubric",
@@ -55,7 +59,8 @@ def judges_text(
                 for each in pairs
             ],
         )
-    yield from _ranking(rankings(found))
+    yield from missing
+    yield from _ranking(rankings(by_judge))
     split = splits(by_judge)
     if len(by_judge) > 1:
         yield f"The judges split on {counted(len(split), 'answer')}."
@@ -105,13 +110,19 @@ def judges_text(
         )
 
 
-def _ranking(ranked: Mapping[str, list[list[str]]]) -> Iterator[str]:
-    orders = {judge: ", ".join(" = ".join(systems) for systems in places) for judge, places in ranked.items()}
-    if not any(len(places) > 1 for places in ranked.values()):
+def _ranking(found: Rankings) -> Iterator[str]:
+    orders = {judge: ", ".join(" = ".join(systems) for systems in places) for judge, places in found.places.items()}
+    if not any(len(places) > 1 for places in found.places.values()):
         return
+    on = f"on the {counted(found.answers, 'answer')} that all of them judged"
     if len(set(orders.values())) == 1:
-        yield f"The ranking is the same under every judge and rubric: {next(iter(orders.values()))}."
+        if len(orders) > 1:
+            yield f"The ranking is the same under every judge and rubric, {on}: {next(iter(orders.values()))}."
         return
-    depends = contradicts(ranked)
-    yield "The ranking depends on the judge:" if depends else "No judge ranks two systems the other way round:"
+    if not found.reversed:
+        yield f"No judge ranks two systems the other way round, {on}:"
+    elif found.clear:
+        yield f"The ranking depends on the judge, {on}:"
+    else:
+        yield f"Judges rank systems the other way round, but by so few answers that it may be chance, {on}:"
     yield from (f"- {judge}: {order}" for judge, order in orders.items())

@@ -11,7 +11,7 @@ from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.numbers import UNKNOWN, counted, dollars, share
 from memreplay.printable import printable
-from memreplay.scoring.agreement import RATERS, Disagreement
+from memreplay.scoring.agreement import RATERS, Disagreement, JudgeResults
 from memreplay.scoring.attribution import verdict_failure
 from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
 from memreplay.scoring.counterfactuals import Ceiling
@@ -39,7 +39,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _twin_sentences(results)
     sentences += [f"{each.words}." for each in (*results.prompt_comparisons, *results.comparisons)]
     sentences += _comparison_sentences(results)
-    sentences += _judge_sentences(results)
+    sentences += [*_judge_sentences(results), *_disagreement_sentences(results)]
     sentences += _error_sentences(results)
     sentences += _verdict_sentences(results)
     sentences += [
@@ -102,6 +102,8 @@ def headline_remarks(results: Results) -> list[str]:
         sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
     sentences += _sample_sentences(results)
     sentences += _prompt_sentences(results)
+    sentences += _judge_sentences(results)
+    sentences += _uncertain_sentences(results)
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
     sentences += _error_sentences(results)
@@ -110,6 +112,18 @@ def headline_remarks(results: Results) -> list[str]:
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} picks sentences and options; it is not a language model.")
     return sentences
+
+
+def _uncertain_sentences(results: Results) -> list[str]:
+    """Return how many right answers each memory has if its uncertain grades are all wrong, and all right."""
+    found = [
+        f"{name} {uncertain.right[0]} to {uncertain.right[1]}"
+        for name, backend in results.backends.items()
+        if (uncertain := backend.headline.uncertain) is not None
+    ]
+    if not found:
+        return []
+    return [f"uncertain grades leave open how many are right: {', '.join(found)}; --judge decides."]
 
 
 def conclusions(results: Results) -> list[str]:
@@ -323,18 +337,22 @@ def _twin_sentences(results: Results) -> list[str]:
 
 def _error_sentences(results: Results) -> list[str]:
     """Return the number of answers that ended in an error, and the most common reasons."""
-    reasons = Counter(row.error or "no reason given" for row in results.questions if row.outcome == "error")
-    if not reasons:
+    failed = [row for row in results.questions if row.outcome == "error"]
+    reasons = Counter(row.error or "no reason given" for row in failed)
+    if not failed:
         return []
     retry = " To retry, run the same command with --resume --retry-errors."
+    if all(row.judge is not None and row.judge.model != results.run.settings.get("judge") for row in failed):
+        retry = " To ask the judge again, run memreplay rejudge with it."
     advice = retry if any(can_be_retried(reason) and "--judge" not in reason for reason in reasons) else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {_most_common(reasons)}.{advice}"
+        f" wrong: {listed_reasons(reasons)}.{advice}"
     ]
 
 
-def _most_common(reasons: Counter[str]) -> str:
+def listed_reasons(reasons: Counter[str]) -> str:
+    """Return the most common reasons, each with how often it was given."""
     listed = [f"{shortened(reason, _LONGEST_TEXT)} ({number})" for reason, number in reasons.most_common(_REASONS)]
     others = len(reasons) - _REASONS
     rest = f"; and {others} other reason{'s' * (others > 1)}" if others > 0 else ""
@@ -348,7 +366,7 @@ def _verdict_sentences(results: Results) -> list[str]:
     found = [reason for row in results.questions if (reason := verdict_failure(row.failure_detail)) is not None]
     if not found:
         return []
-    return [f"verdicts: {counted(len(found), 'answer')} got none: {_most_common(Counter(found))}."]
+    return [f"verdicts: {counted(len(found), 'answer')} got none: {listed_reasons(Counter(found))}."]
 
 
 def _abstention_sentences(results: Results) -> list[str]:
@@ -393,15 +411,17 @@ def _style_sentence(dataset: str, style: OptionStyle) -> str:
 
 
 def _judge_sentences(results: Results) -> list[str]:
-    """Return who decided, how far the raters agree, and the first answers on which they do not."""
+    """Return who decided, at which cost, and how far the raters agree."""
     sentences = []
     judges = [backend.judge for backend in results.backends.values() if backend.judge is not None]
     if judges:
         models = ", ".join(dict.fromkeys(model for judge in judges for model in judge.models))
         rubrics = ", ".join(dict.fromkeys(rubric for judge in judges for rubric in judge.rubrics))
         sentences.append(
-            f"judge: {models} decides on the replies to recall questions (rubric: {rubrics}); “right by grader” is"
-            " what the rules say of the same replies."
+            f"judge: {models} decides on the replies to recall questions (rubric: {rubrics}), for"
+            f" {_price_of(judges)}; the rules say {sum(judge.right_by_grader for judge in judges)} of the same"
+            f" {sum(judge.graded_by_grader for judge in judges)} are right, the judge"
+            f" {sum(judge.right for judge in judges)} of {sum(judge.graded for judge in judges)}."
         )
     for found in results.agreement:
         kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
@@ -411,7 +431,17 @@ def _judge_sentences(results: Results) -> list[str]:
             f" ({share(found.share)}), Cohen's kappa {kappa}; {found.only_a} right only by"
             f" {RATERS[found.a]}, {found.only_b} only by {RATERS[found.b]}."
         )
-    sentences += map(disagreement_sentence, results.disagreements[:_DISAGREEMENTS])
+    return sentences
+
+
+def _price_of(judges: Sequence[JudgeResults]) -> str:
+    costs = [judge.cost_usd for judge in judges]
+    return "an unknown price" if None in costs else dollars(sum(filter(None, costs)))
+
+
+def _disagreement_sentences(results: Results) -> list[str]:
+    """Return the first answers on which the raters do not agree."""
+    sentences = [disagreement_sentence(each) for each in results.disagreements[:_DISAGREEMENTS]]
     if (others := len(results.disagreements) - _DISAGREEMENTS) > 0:
         sentences.append(f"disagreement: {others} more; results.json and the Markdown report list all of them.")
     return sentences

@@ -141,7 +141,7 @@ SAID = "[8 May 2023, 13:56]\nUser: {}\nAI: I see."
     [
         ("I joined the club yesterday.", "7 May 2023"),
         ("I joined the club last Saturday.", "6 May 2023"),
-        ("I joined the club last week.", "about 2 May 2023"),
+        ("I joined the club last week.", "about 1 May 2023"),
         ("I joined the club last month.", "April 2023"),
         ("I joined the club three years ago.", "2020"),
         ("I joined the club, 4 March 2021.", "4 March 2021"),

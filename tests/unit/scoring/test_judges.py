@@ -8,7 +8,6 @@ from memreplay.scoring.judges import (
     AnswerKeyOf,
     accuracies,
     calibrations,
-    contradicts,
     rankings,
     rogan_gladen,
 )
@@ -43,14 +42,27 @@ def test_labels_count_from_thirty_on() -> None:
 def test_the_ranking_can_depend_on_the_judge() -> None:
     one = {key(1, "a"): True, key(1, "b"): False}
     other = {key(1, "a"): False, key(1, "b"): True}
-    ranked = rankings(accuracies({"x": one, "y": other}))
-    assert ranked == {"x": [["a@m"], ["b@m"]], "y": [["b@m"], ["a@m"]]} and contradicts(ranked)
+    found = rankings({"x": one, "y": other})
+    assert found.places == {"x": [["a@m"], ["b@m"]], "y": [["b@m"], ["a@m"]]}
+    assert found.reversed and not found.clear, "one answer may be chance"
+    many = [
+        {key(number, system): right for number in range(9) for (_, system, *_), right in each.items()}
+        for each in (one, other)
+    ]
+    assert rankings({"x": many[0], "y": many[1]}).clear
 
 
 def test_a_judge_that_calls_all_alike_contradicts_none() -> None:
     one = {key(1, "a"): False, key(1, "b"): True}
-    ranked = rankings(accuracies({"x": one, "y": dict.fromkeys(one, True)}))
-    assert ranked == {"x": [["b@m"], ["a@m"]], "y": [["a@m", "b@m"]]} and not contradicts(ranked)
+    found = rankings({"x": one, "y": dict.fromkeys(one, True)})
+    assert found.places == {"x": [["b@m"], ["a@m"]], "y": [["a@m", "b@m"]]} and not found.reversed
+
+
+def test_systems_are_ranked_on_what_all_judges_judged_without_controls_and_judges_that_gave_no_verdict() -> None:
+    one = {key(1, "a"): True, key(2, "a"): True, key(1, "b"): False, key(1, "closed_book"): True}
+    other = {key(1, "a"): True, key(1, "b"): False, key(2, "b"): True, key(1, "closed_book"): True}
+    found = rankings({"x": one, "y": other, "silent": {}})
+    assert found.places == {"x": [["a@m"], ["b@m"]], "y": [["a@m"], ["b@m"]]} and found.answers == 2
 
 
 def test_repeats_of_a_question_make_its_interval_no_narrower() -> None:

@@ -52,13 +52,9 @@ class Sentence(NamedTuple):
         return f"{self.text} ({'; '.join(new)})" if new else self.text
 
 
-def _middle(time: Time) -> date:
-    return time.first + (time.last - time.first) / 2
-
-
 def _written(time: Time) -> str:
-    """Return a time as ``7 May 2023``, ``about 2 May 2023`` of a week, ``May 2023`` or ``2023``."""
-    day = _middle(time)
+    """Return a time as ``7 May 2023``, ``about 1 May 2023`` of a week, ``May 2023`` or ``2023``."""
+    day = time.middle
     month = f"{MONTHS[day.month - 1]} {day.year}"
     if time.days > 14:
         return month if time.days <= 31 else str(day.year)
@@ -107,7 +103,7 @@ def terms_of(text: str, spanish: bool, times: tuple[Time, ...] | None = None) ->
 def _marks_of(times: Iterable[Time]) -> Iterator[str]:
     """Yield the years, months, weeks and days of times, as terms that texts share."""
     for time in times:
-        middle, year = _middle(time), not time.is_of_any_year
+        middle, year = time.middle, not time.is_of_any_year
         marks = (("%Y", 9999, year), ("month %m", 31, True), ("week %G %V", 14, year), ("%m-%d", 1, True))
         yield from (f"{middle:{mark}}" for mark, most, is_known in marks if time.days <= most and is_known)
 
