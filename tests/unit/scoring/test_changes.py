@@ -125,8 +125,9 @@ def test_two_memories_whose_prompts_always_held_the_answer_cannot_differ() -> No
 def test_runs_that_were_graded_by_different_judges_are_compared_by_the_rules() -> None:
     judge = {"model": "strict", "rubric": "plain"}
     by_rules = {"outcome": "correct", "decided_by": "exact"}
-    before = [answer("q", "wrong", grader=by_rules, judge=judge, failure="misread"), answer("p", "wrong")]
-    after = [answer("q", "correct", failure="grounded"), answer("p", "wrong")]
+    judged = answer("q", "wrong", predicted="It is.", grader=by_rules, judge=judge, failure="misread")
+    before = [judged, answer("p", "wrong")]
+    after = [answer("q", "correct", predicted="It is.", failure="grounded"), answer("p", "wrong")]
     found = compare_runs(before, after)
     assert not found.changes, "of an answer that the judge graded otherwise, the stage is not known"
     assert [comparison.both_right for comparison in found.comparisons] == [1]
