@@ -40,6 +40,7 @@ _UNSPECIFIC = frozenset(
     "yes no true false none nothing both neither si ninguno nada ambos"
     " not but or nor so since because than also no pero ni o porque".split()
 )
+_NO_TOPIC = frozenset({*_UNSPECIFIC, *FORMS_A_QUESTION, *UNITS})
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
@@ -68,6 +69,7 @@ _SAID_ON = re.compile(
     r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
 )
 """A date, @, that stands in brackets, or beside a word for saying: the day on which something was said."""
+_ADDRESSES = re.compile(r"\b(?:you|your|yours|congrat\w*|tu|tus|te)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 
@@ -136,35 +138,39 @@ class Answerable:
         # Words are found sooner than an answer, and most texts that hold it have them.
         if all(self.is_told(turn, pieces) for turn in self.evidence):
             return True
-        pieces = self._apart(pieces)
+        lines = self._apart(pieces)
         return (
-            self._say_when(pieces)
-            or (not self._is_of_both and self._contain(self._answers(), pieces))
+            self._say_when(lines)
+            or (not self._is_of_both and self._contain(self._answers(), lines))
             or self._enough_held_by(pieces)
         )
 
     def _apart(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
-        """Return texts made from several turns as their lines, each under the date of the whole and with the turns
-        that say half of its words; with all of them where none does.
+        """Return texts of several turns as their lines, each under the date of the whole and with the turns that
+        say half of its words; with all of them where none does.
         """
         found: list[Piece] = []
         for piece in pieces:
-            is_joined = len(piece.turns) > 1 and "\n" in piece.text and not piece.verbatim
+            is_joined = len(piece.turns | piece.verbatim) > 1 and "\n" in piece.text
             found += self._lines_of(piece) if is_joined else [piece]
         return found
 
     def _lines_of(self, piece: Piece) -> Sequence[Piece]:
         if piece not in self._lines:
             heading = _HEADING.match(piece.text)
-            said = {turn: _words_of(self.turns[turn].text) for turn in piece.turns if turn in self.turns}
+            whole = piece.turns | piece.verbatim
+            known = [self.turns[turn] for turn in whole if turn in self.turns]
+            said = {turn.id: _words_of(f"{turn.speaker}: {turn.text}") for turn in known}
             found = []
             for line in piece.text.splitlines():
                 words = _words_of(line)
-                turns = frozenset(
-                    turn for turn in said if words and len(words & said[turn]) >= len(words) * _RETOLD
-                )
+                shares = {turn: len(words & said[turn]) / len(words) for turn in said} if words else {}
+                least = 1 if 1 in shares.values() else _RETOLD
+                turns = frozenset(turn for turn, share in shares.items() if share >= least) or whole
                 text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
-                found.append(replace(piece, text=text, turns=turns or piece.turns))
+                found.append(
+                    replace(piece, text=text, turns=piece.turns & turns, verbatim=piece.verbatim & turns)
+                )
             self._lines[piece] = found
         return self._lines[piece]
 
@@ -630,13 +636,15 @@ class Answerable:
             return piece.text
         known = self._relevant.get((wanted, piece.text))
         if known is None:
-            lines = (
+            least = _OF_ONE_WORD if len(_content_of_all(wanted)) == 1 else 0
+            lines = [self._of_whom_is_asked(line) for line in piece.text.splitlines() if self.is_about(line, least)]
+            asked = self.question.text
+            known = "\n".join(
                 said
-                for said in piece.text.splitlines()
+                for said in lines
                 if any(may_say_a_part_of(answer, said) for answer in wanted)
-                and self.is_about(said, _OF_ONE_WORD if len(_content_of_all(wanted)) == 1 else 0)
+                and not any(_denies(answer, said, asked) for answer in wanted)
             )
-            known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
             self._relevant[wanted, piece.text] = known
         return known
 
@@ -645,14 +653,24 @@ class Answerable:
         share of these words.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
-        stand in most texts. If the question has no topic words, every text counts as on topic. What names one
-        speaker is not about another whom alone the question names, and the text does not.
+        stand in most texts. If the question has no topic words, every text counts as on topic.
         """
-        asked, others = self._speakers
-        if len(asked) == 1 and not _names(asked[0], said) and any(_names(name, said) for name in others):
+        if not self._of_whom_is_asked(said):
             return False
         shared = self.topic_in(said)
         return not self._topic or (bool(shared) and len(shared) >= least * len(self._topic))
+
+    def _of_whom_is_asked(self, said: str) -> str:
+        """Return what a text can say of the speaker whom alone the question names: nothing if it names another
+        alone; of what another says, the sentences that name or address the one.
+        """
+        asked, others = self._speakers
+        if len(asked) != 1 or not any(_names(name, said) for name in others):
+            return said
+        if not any(re.match(rf"(?:\[[^\]]*\]\s*)?{re.escape(name)}:", said) for name in others):
+            return said if _names(asked[0], said) else ""
+        sentences = sentences_of(said)
+        return " ".join(one for one in sentences if _names(asked[0], one) or _ADDRESSES.search(one))
 
     def topic_in(self, said: str) -> frozenset[_Word]:
         """Return the words that a text shares with the question, and that tell what it is about."""
@@ -685,8 +703,7 @@ class Answerable:
             token
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
-            and token.text not in FORMS_A_QUESTION
-            and token.text not in UNITS
+            and token.text not in _NO_TOPIC
             and not any(same_token(name, token) for name in names)
         ]
 
@@ -785,8 +802,8 @@ def _without_relative_times(text: str) -> str:
 
 
 @lru_cache(maxsize=16384)
-def _denies(answer: str, said: str) -> bool:
-    return has_the_letters_of(answer, said) and asserted(answer, said)[1] in ("denied", "superseded")
+def _denies(answer: str, said: str, asked: str) -> bool:
+    return has_the_letters_of(answer, said) and asserted(answer, said, asked)[1] in ("denied", "superseded")
 
 
 @lru_cache(maxsize=1024)
