@@ -576,11 +576,11 @@ class Answerable:
             texts = chain(linked, self._relevant_texts(others, wanted))
             if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
                 return True
-            # Memories that name no sources are given the benefit of the doubt: their texts count together.
-            names_sources = any(piece.names_sources for piece in pieces)
-            together = linked if names_sources else list(self._relevant_texts(others, wanted))
             items = wanted if len(wanted) > 1 else enumeration(wanted[0])
-            if len(items) > 1 and all(any(self._contains(item, text) for text in together) for item in items):
+            if len(items) > 1 and all(
+                any(self._contains(item, text) for text in chain(linked, self._relevant_texts(others, (item,))))
+                for item in items
+            ):
                 return True
         return False
 
