@@ -69,6 +69,7 @@ _SAID_ON = re.compile(
     r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
 )
 """A date, @, that stands in brackets, or beside a word for saying: the day on which something was said."""
+_JUDGED = re.compile(r"^(?:would|could|might|is|are|was|were|does|do|did|seria|podria|es)\b|\b(?:might|likely|probabl\w*)\b")
 _ADDRESSES = re.compile(r"\b(?:you|your|yours|congrat\w*|tu|tus|te)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
@@ -183,16 +184,21 @@ class Answerable:
 
     @cached_property
     def needed(self) -> Sequence[str]:
-        """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
-        does, where it is computed from them, and where they say nothing of one of its items, so that another turn
-        says it in other words.
+        """Return the evidence turns that say a part of the answer, where together they say most words of each of
+        its items, or that say what a judgement is inferred from; else all.
         """
         is_joint = self._is_computed or self._is_polar
         said = [] if is_joint else [turn for turn in self.evidence if any(self._contribution_of(turn))]
-        text = " ".join(self.turns[turn].text for turn in said)
-        items = [content_of(tokens_of(item)) for item in self._items]
-        is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
-        return said if said and (self._is_inferred or is_whole) else self.evidence
+        if self._is_inferred:
+            is_whole = self._is_judged
+        else:
+            known = tokens_of(" ".join(self.turns[turn].text for turn in said))
+            items = ([token for _, token in content_of(tokens_of(item))] for item in self._items)
+            is_whole = all(
+                sum(any(same_token(word, token) for token in known) for word in item) >= len(item) * _MOST_WORDS
+                for item in items
+            )
+        return said if said and is_whole else self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -220,7 +226,7 @@ class Answerable:
             return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
         if self._spans_sessions and any(self.is_about(piece.text) for piece in dated):
             return True
-        if says.topic and _say_all(says.topic, linked):
+        if says.topic and _say_all(says.topic, [piece.text for piece in pieces if turn in piece.turns]):
             return True
         made = dated if self._counts_from_the_day_of(turn) else pieces
         texts = [
@@ -415,6 +421,11 @@ class Answerable:
         """Return whether the answer is yes or no, which its turn says in other words."""
         polarity, rest = expected_polarity(self.question.expected)
         return polarity is not None and not rest
+
+    @cached_property
+    def _is_judged(self) -> bool:
+        """Return whether the answer is what somebody thinks likely, for which one ground may be enough."""
+        return _JUDGED.search(folded(self.question.text)) is not None
 
     @cached_property
     def _is_inferred(self) -> bool:
