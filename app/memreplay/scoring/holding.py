@@ -29,7 +29,7 @@ from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
-from memreplay.grading.veto import asserted, expected_polarity
+from memreplay.grading.veto import LIKELY, asserted, expected_polarity
 from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, UNITS
 from memreplay.text import normalised
 
@@ -69,7 +69,6 @@ _SAID_ON = re.compile(
     r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
 )
 """A date, @, that stands in brackets, or beside a word for saying: the day on which something was said."""
-_JUDGED = re.compile(r"^(?:would|could|might|is|are|was|were|does|do|did|seria|podria|es)\b|\b(?:might|likely|probabl\w*)\b")
 _ADDRESSES = re.compile(r"\b(?:you|your|yours|congrat\w*|tu|tus|te)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
@@ -425,7 +424,8 @@ class Answerable:
     @cached_property
     def _is_judged(self) -> bool:
         """Return whether the answer is what somebody thinks likely, for which one ground may be enough."""
-        return _JUDGED.search(folded(self.question.text)) is not None
+        expected = self.question.expected
+        return expected_polarity(expected)[0] is not None or LIKELY.match(folded(expected)) is not None
 
     @cached_property
     def _is_inferred(self) -> bool:
