@@ -44,8 +44,8 @@ _NO_TOPIC = frozenset({*_UNSPECIFIC, *FORMS_A_QUESTION, *UNITS})
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
-_OF_ONE_WORD = 1 / 2
-"""The share of a question's words that a text has to say beside an answer of one word or figure."""
+_OF_THE_QUESTION = 1 / 4
+"""The share of a question's words that a text has to say beside an answer of one word or figure, or in its month."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
@@ -61,6 +61,8 @@ _ENOUGH = 1 / 2
 _FEW_AMOUNTS = 3
 """A turn with more amounts is about several things."""
 _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "decade": 3652}
+"""Days."""
+_MONTH = 28
 """Days."""
 _IN_COMMON = re.compile(
     r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
@@ -175,11 +177,16 @@ class Answerable:
         return self._lines[piece]
 
     def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
-        """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
-        held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
-        polarity, _ = expected_polarity(self.question.expected)
-        is_one_enough = polarity is not None and len(self._speakers[0]) < 2
-        return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
+        """Return whether the part of every needed turn is held; where the answer is yes or no, of half of them, by
+        each speaker whom the question names.
+        """
+        held = [turn for turn in self.needed if self.part_held_by(turn, pieces)]
+        if expected_polarity(self.question.expected)[0] is None:
+            return len(held) == len(self.needed)
+        asked, _ = self._speakers
+        said_by = {self._speaker_of(turn) for turn in held}
+        is_of_all = len(asked) < 2 or said_by.issuperset(asked)
+        return is_of_all and len(held) >= len(self.needed) * _ENOUGH
 
     @cached_property
     def needed(self) -> Sequence[str]:
@@ -368,9 +375,16 @@ class Answerable:
         for line in [piece.text] if is_whole else piece.text.splitlines():
             text = _HEADING.sub("", line)
             said = times_in(text, said_on)
-            if said_on is not None and not said and (is_linked or not piece.names_sources):
+            is_its_own = is_linked or not piece.names_sources
+            if said_on is not None and not said and (is_its_own or self._is_told_of_a_month(text)):
                 said = (Time(said_on, said_on, ""),)
             yield text, said
+
+    def _is_told_of_a_month(self, text: str) -> bool:
+        """Return whether the answer is a month or longer, so that whoever talks of it in the session of its turn
+        does so in that month.
+        """
+        return all(one.days >= _MONTH for one in self.times) and self.is_about(text, _OF_THE_QUESTION)
 
     def _session_of(self, turn: str) -> int | None:
         return self.turns[turn].session if turn in self.turns else None
@@ -647,7 +661,7 @@ class Answerable:
             return piece.text
         known = self._relevant.get((wanted, piece.text))
         if known is None:
-            least = _OF_ONE_WORD if len(_content_of_all(wanted)) == 1 else 0
+            least = _OF_THE_QUESTION if len(_content_of_all(wanted)) == 1 else 0
             lines = [self._of_whom_is_asked(line) for line in piece.text.splitlines() if self.is_about(line, least)]
             asked = self.question.text
             known = "\n".join(
