@@ -230,8 +230,10 @@ class Answerable:
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             is_read = bool(self._sentences_that_say_when)
             return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
-        if self._spans_sessions and any(self.is_about(piece.text) for piece in dated):
-            return True
+        if self._spans_sessions:
+            shared = _shared(self._words_asked, self.turns[turn].text) if turn in self.turns else ()
+            if any(self.is_about(piece.text) and _say_all(shared, [piece.text]) for piece in dated):
+                return True
         if says.topic and _say_all(says.topic, [piece.text for piece in pieces if turn in piece.turns]):
             return True
         made = dated if self._counts_from_the_day_of(turn) else pieces
