@@ -170,9 +170,7 @@ class Answerable:
                 least = 1 if 1 in shares.values() else _RETOLD
                 turns = frozenset(turn for turn, share in shares.items() if share >= least) or whole
                 text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
-                found.append(
-                    replace(piece, text=text, turns=piece.turns & turns, verbatim=piece.verbatim & turns)
-                )
+                found.append(replace(piece, text=text, turns=piece.turns & turns, verbatim=piece.verbatim & turns))
             self._lines[piece] = found
         return self._lines[piece]
 
