@@ -7,7 +7,10 @@ the evidence turns contain all entities together.
 Some answers say nothing by themselves ("yes", "2"): they occur in texts that have nothing to do with the question.
 For these only texts that come from the evidence turns count. Others are short ("Luna", "£450", "Hotel Miramar")
 and are also said of other things: a text that comes from another turn counts where it says them of what the
-question is about.
+question is about, and of whom. A text of several turns is read line by line, since they say it of different things.
+
+Where no turn of the evidence says the answer, it is inferred from all of them; a judgement ("likely not") from those
+that speak of what is asked.
 
 An answer that is a time is held by a text about the question that says that time, in any form that is precise
 enough (:mod:`memreplay.grading.times`). A text that says another date, number or name than the turn that it was
@@ -45,7 +48,7 @@ _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 _OF_THE_QUESTION = 1 / 4
-"""The share of a question's words that a text has to say beside an answer of one word or figure, or in its month."""
+"""The share of a question's words that a text has to say beside an answer of one word, or in its month."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
@@ -165,6 +168,8 @@ class Answerable:
             said = {turn.id: _words_of(f"{turn.speaker}: {turn.text}") for turn in known}
             found = []
             for line in piece.text.splitlines():
+                if not _HEADING.sub("", line).strip():
+                    continue
                 words = _words_of(line)
                 shares = {turn: len(words & said[turn]) / len(words) for turn in said} if words else {}
                 least = 1 if 1 in shares.values() else _RETOLD
@@ -182,9 +187,9 @@ class Answerable:
         if expected_polarity(self.question.expected)[0] is None:
             return len(held) == len(self.needed)
         asked, _ = self._speakers
-        said_by = {self._speaker_of(turn) for turn in held}
-        is_of_all = len(asked) < 2 or said_by.issuperset(asked)
-        return is_of_all and len(held) >= len(self.needed) * _ENOUGH
+        speakers, heard = ({*map(self._speaker_of, turns)} for turns in (self.needed, held))
+        is_of_each = len(asked) < 2 or heard >= speakers.intersection(asked)
+        return is_of_each and len(held) >= len(self.needed) * _ENOUGH
 
     @cached_property
     def needed(self) -> Sequence[str]:
@@ -193,16 +198,9 @@ class Answerable:
         """
         is_joint = self._is_computed or self._is_polar
         said = [] if is_joint else [turn for turn in self.evidence if any(self._contribution_of(turn))]
-        if self._is_inferred:
-            is_whole = self._is_judged
-        else:
-            known = tokens_of(" ".join(self.turns[turn].text for turn in said))
-            items = ([token for _, token in content_of(tokens_of(item))] for item in self._items)
-            is_whole = all(
-                sum(any(same_token(word, token) for token in known) for word in item) >= len(item) * _MOST_WORDS
-                for item in items
-            )
-        return said if said and is_whole else self.evidence
+        text = " ".join(self.turns[turn].text for turn in said)
+        is_enough = self._is_judged if self._is_inferred else all(_says_most(item, text) for item in self._items)
+        return said if said and is_enough else self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -692,10 +690,9 @@ class Answerable:
         asked, others = self._speakers
         if len(asked) != 1 or not any(_names(name, said) for name in others):
             return said
-        if not any(re.match(rf"(?:\[[^\]]*\]\s*)?{re.escape(name)}:", said) for name in others):
+        if not _HEADING.sub("", said).startswith(tuple(f"{name}:" for name in others)):
             return said if _names(asked[0], said) else ""
-        sentences = sentences_of(said)
-        return " ".join(one for one in sentences if _names(asked[0], one) or _ADDRESSES.search(one))
+        return " ".join(one for one in sentences_of(said) if _names(asked[0], one) or _ADDRESSES.search(one))
 
     def topic_in(self, said: str) -> frozenset[_Word]:
         """Return the words that a text shares with the question, and that tell what it is about."""
@@ -768,6 +765,12 @@ def _shared(words: Sequence[Token], said: str | Sequence[Token]) -> frozenset[st
     """Return the words of a text that are among these, in any form."""
     content = [token for _, token in content_of(tokens_of(said))] if isinstance(said, str) else said
     return frozenset(token.text for token in content if any(same_token(word, token) for word in words))
+
+
+def _says_most(item: str, text: str) -> bool:
+    """Return whether a text says most words of an item."""
+    words, said = [token for _, token in content_of(tokens_of(item))], tokens_of(text)
+    return sum(any(same_token(word, token) for token in said) for word in words) >= len(words) * _MOST_WORDS
 
 
 def _retells(sentence: Sequence[Token], text: str) -> bool:

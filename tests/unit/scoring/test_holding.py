@@ -253,6 +253,55 @@ def test_what_is_counted_joined_or_inferred_is_held_as_people_say(
     assert answerable.held_by(pieces) is holds
 
 
+TRIPS = {"1": "Ana: I have been to Oslo.", "2": "Ben: Only been to Rome once.", "3": "Ana: Rome was hot."}
+BOOKS = {"1": "Ana: I read the book Emma.", "2": "Ben: I see.", "3": "Ana: This book taught me a lot."}
+CAKES = {"1": "Ana: I took what I baked to the shelter.", "2": "Ben: Good.", "3": "Ana: Cherry, mostly."}
+DANCE = {"1": "Ana: I won a dance contest.", "2": "Ben: I won one too.", "3": "Ana: We danced in Bath."}
+PRESS = {"1": "Ana: Last week the press found me.", "4": "Ben: Ana, congrats on the press!"}
+PUPPY = {
+    "1": "Ana: I adopted a cat.",
+    "2": "Ana: I adopted a dog.",
+    "3": "Ben: What a dog!",
+    "4": "Ben: Cat and dog?",
+}
+PROMPTS = [
+    ("Which cities has Ana visited?", "Oslo, Rome", TRIPS, "1 3", ["1 2"], False),
+    ("Which cities has Ana visited?", "Oslo, Rome", {**TRIPS, "2": "Ben: Ana, you visited Rome!"}, "1 3", ["1 2"], True),
+    ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["1 2"], False),
+    ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["2 3"], True),
+    ("Which books has Ana read?", "Emma, Walden", BOOKS, "1 3", ["1 2"], False),
+    ("What food did Ana take to the shelter?", "pies", CAKES, "1 3", ["1 2"], False),
+    ("What food did Ana take to the shelter?", "pies", CAKES, "1 3", ["1 2", "3"], True),
+    ("Would Ana go to the shelter again?", "Likely yes", CAKES, "1 3", ["1 2"], True),
+    ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1"], False),
+    ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1 2"], True),
+    ("When did the press find Ana?", "January 2024", PRESS, "1", ["4"], True),
+    ("When did the press find Ana?", "23 January 2024", PRESS, "1", ["4"], False),
+    ("What will Ana not do?", "quit", {"1": "Ana: I go on.", "2": "Ana: I will not quit."}, "1", ["2"], True),
+    ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "3"], False),
+    ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "2"], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected", "said", "evidence", "given", "holds"), PROMPTS)
+def test_a_prompt_of_turns_holds_what_a_person_finds_in_it(
+    text: str, expected: str, said: dict[str, str], evidence: str, given: list[str], holds: bool
+) -> None:
+    lines = {id_: line.split(": ", 1) for id_, line in said.items()}
+    turns = {
+        id_: Turn(id=id_, number=int(id_), session=1 + (id_ in "23"), role="user", speaker=speaker, text=words)
+        for id_, (speaker, words) in lines.items()
+    }
+    days = {1: date(2024, 1, 30), 2: date(2024, 2, 20)}
+    answerable = Answerable(question(text, expected=expected, evidence=tuple(evidence.split())), turns, days)
+    pieces = []
+    for ids in map(str.split, given):
+        day = days[turns[ids[0]].session]
+        lines_given = "\n".join(said[id_] for id_ in ids)
+        pieces.append(Piece(f"[{day.day} {day:%B %Y}]\n{lines_given}", frozenset(ids), frozenset(ids)))
+    assert answerable.held_by(pieces) is holds
+
+
 @pytest.mark.parametrize(
     ("text", "holds"),
     [
