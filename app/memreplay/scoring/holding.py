@@ -7,14 +7,13 @@ the evidence turns contain all entities together.
 Some answers say nothing by themselves ("yes", "2"): they occur in texts that have nothing to do with the question.
 For these only texts that come from the evidence turns count. Others are short ("Luna", "£450", "Hotel Miramar")
 and are also said of other things: a text that comes from another turn counts where it says them of what the
-question is about, and of whom. A text of several turns is read line by line, since they say it of different things.
+question is about, and of whom. A text of several turns is read line by line.
 
-Where no turn of the evidence says the answer, it is inferred from all of them; a judgement ("likely not") from those
-that speak of what is asked.
+Where no turn of the evidence says the answer, it is inferred from all of them, a judgement ("likely not") from
+those that speak of what is asked.
 
 An answer that is a time is held by a text about the question that says that time, in any form that is precise
-enough (:mod:`memreplay.grading.times`). A text that says another date, number or name than the turn that it was
-made from holds nothing of that turn.
+enough (:mod:`memreplay.grading.times`).
 """
 
 from __future__ import annotations
@@ -233,9 +232,7 @@ class Answerable:
         if says.topic and _say_all(says.topic, [piece.text for piece in pieces if turn in piece.turns]):
             return True
         made = dated if self._counts_from_the_day_of(turn) else pieces
-        texts = [
-            piece.text for piece in made if turn in piece.turns and not self._says_another_time(turn, piece.text)
-        ]
+        texts = [piece.text for piece in made if turn in piece.turns]
         if any(_say_all(figures, texts) for figures in says.figures):
             return True
         may_be_retold = not says.figures or self._is_polar
@@ -394,15 +391,6 @@ class Answerable:
     def _day_of(self, turn: str) -> date | None:
         said = self.turns.get(turn)
         return None if said is None else self.days.get(said.session)
-
-    def _says_another_time(self, turn: str, text: str) -> bool:
-        """Return whether a text says dates, and none of a turn, its session, the question or the answer."""
-        day, given = self._day_of(turn), times_in(text)
-        if turn not in self.turns or not given:
-            return False
-        known = f"{self.turns[turn].text} {self.question.text} {self.question.expected}"
-        times = [*times_in(known, day), *([] if day is None else [Time(day, day, "")])]
-        return bool(times) and not any(time.agrees_with(one) for time in given for one in times)
 
     @cached_property
     def _is_a_length_of_time(self) -> bool:
@@ -596,16 +584,17 @@ class Answerable:
             if wanted != (self.question.expected,):
                 linked = [text for text in linked if not says_another_time(self.question.expected, text)]
                 others = [piece for piece in others if not says_another_time(self.question.expected, piece.text)]
-            texts = chain(linked, self._relevant_texts(others, wanted))
-            if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
-                return True
             items = wanted if len(wanted) > 1 else enumeration(wanted[0])
-            if len(items) > 1 and all(
-                any(self._contains(item, text) for text in chain(linked, self._relevant_texts(others, (item,))))
-                for item in items
+            if self._is_said(wanted, linked, others) or all(
+                self._is_said((item,), linked, others) for item in items
             ):
                 return True
         return False
+
+    def _is_said(self, wanted: tuple[str, ...], linked: Iterable[str], others: Sequence[Piece]) -> bool:
+        """Return whether one text says all of what is wanted."""
+        texts = chain(linked, self._relevant_texts(others, wanted))
+        return any(all(self._contains(answer, text) for answer in wanted) for text in texts)
 
     def _counts_otherwise(self, text: str) -> bool:
         """Return whether a text gives another number than the answer of what is to be counted: "14 ducks" for 3."""

@@ -201,6 +201,7 @@ CHECKS = {"1": "Anna: The valve failed the inspection.", "2": "Anna: The second 
 BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are well."}
 BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
 ROOF = {"1": "Anna: The roof was done Wednesday."}
+OSLO = {"1": "Anna: We were in Oslo yesterday. The goat was at home."}
 TRAMS = {"1": "Anna: I worked in Oman, Norway, Chile and Malta."}
 FEE = {"1": "Anna: The fee rose from 20 to 25.", "2": "Ben: The bank takes 5 pounds a month."}
 JOINED = "[30 January 2024] Anna: {}\nBen: The bank takes 5 pounds a month."
@@ -233,6 +234,8 @@ KINDS = [
     ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Anna likes podcasts"}, False),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] Roof done Wednesday"}, True),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] A roof was done"}, False),
+    ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] In Oslo yesterday"}, True),
+    ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] Anna has a goat"}, False),
     ("By how much did the fee rise?", "£5", FEE, {"1 2": JOINED.format("The fee was 20")}, False),
     ("By how much did the fee rise?", "£5", FEE, {"1 2": JOINED.format("It went from 20 to 25")}, True),
 ]  # fmt: skip
@@ -266,7 +269,7 @@ PUPPY = {
 }
 PROMPTS = [
     ("Which cities has Ana visited?", "Oslo, Rome", TRIPS, "1 3", ["1 2"], False),
-    ("Which cities has Ana visited?", "Oslo, Rome", {**TRIPS, "2": "Ben: Ana, you visited Rome!"}, "1 3", ["1 2"], True),
+    ("Which cities has Ana visited?", "Oslo, Rome", {**TRIPS, "2": "Ben: You visited Rome!"}, "1 3", ["1 2"], True),
     ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["1 2"], False),
     ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["2 3"], True),
     ("Which books has Ana read?", "Emma, Walden", BOOKS, "1 3", ["1 2"], False),
