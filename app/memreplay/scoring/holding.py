@@ -820,7 +820,10 @@ def _without_relative_times(text: str) -> str:
 
 @lru_cache(maxsize=16384)
 def _denies(answer: str, said: str, asked: str) -> bool:
-    return has_the_letters_of(answer, said) and asserted(answer, said, asked)[1] in ("denied", "superseded")
+    """Return whether a text denies an answer, by itself and as a reply: "I won't quit" tells what one won't do."""
+    if not has_the_letters_of(answer, said):
+        return False
+    return all(asserted(answer, said, question)[1] in ("denied", "superseded") for question in ("", asked))
 
 
 @lru_cache(maxsize=1024)
