@@ -46,8 +46,9 @@ _NO_TOPIC = frozenset({*_UNSPECIFIC, *FORMS_A_QUESTION, *UNITS})
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
-_OF_THE_QUESTION = 1 / 4
-"""The share of a question's words that a text has to say beside an answer of one word, or in its month."""
+_BESIDE_A_WORD, _BESIDE_A_FIGURE = 1 / 4, 1 / 2
+"""The share of a question's words that a text has to say beside an answer of one word, or in its month; or figure.
+"""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
@@ -379,7 +380,7 @@ class Answerable:
         """Return whether the answer is a month or longer, so that whoever talks of it in the session of its turn
         does so in that month.
         """
-        return all(one.days >= _MONTH for one in self.times) and self.is_about(text, _OF_THE_QUESTION)
+        return all(one.days >= _MONTH for one in self.times) and self.is_about(text, _BESIDE_A_WORD)
 
     def _session_of(self, turn: str) -> int | None:
         return self.turns[turn].session if turn in self.turns else None
@@ -648,7 +649,8 @@ class Answerable:
             return piece.text
         known = self._relevant.get((wanted, piece.text))
         if known is None:
-            least = _OF_THE_QUESTION if len(_content_of_all(wanted)) == 1 else 0
+            one, *more = _content_of_all(wanted)
+            least = 0 if more else _BESIDE_A_FIGURE if _is_figure(one) else _BESIDE_A_WORD
             lines = [self._of_whom_is_asked(line) for line in piece.text.splitlines() if self.is_about(line, least)]
             asked = self.question.text
             known = "\n".join(

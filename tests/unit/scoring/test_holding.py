@@ -261,6 +261,7 @@ BOOKS = {"1": "Ana: I read the book Emma.", "2": "Ben: I see.", "3": "Ana: This 
 CAKES = {"1": "Ana: I took what I baked to the shelter.", "2": "Ben: Good.", "3": "Ana: Cherry, mostly."}
 DANCE = {"1": "Ana: I won a dance contest.", "2": "Ben: I won one too.", "3": "Ana: We danced in Bath."}
 PRESS = {"1": "Ana: Last week the press found me.", "4": "Ben: Ana, congrats on the press!"}
+FAIR = {"1": "Ana: I plan a fair with four stalls.", "2": "Ana: The fair at school is in four weeks."}
 PUPPY = {
     "1": "Ana: I adopted a cat.",
     "2": "Ana: I adopted a dog.",
@@ -280,6 +281,8 @@ PROMPTS = [
     ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1 2"], True),
     ("When did the press find Ana?", "January 2024", PRESS, "1", ["4"], True),
     ("When did the press find Ana?", "23 January 2024", PRESS, "1", ["4"], False),
+    ("Which event does Ana plan at the school?", "a fair", FAIR, "1", ["2"], True),
+    ("How many stalls does Ana plan at the school?", "four", FAIR, "1", ["2"], False),
     ("What will Ana not do?", "quit", {"1": "Ana: I go on.", "2": "Ana: I will not quit."}, "1", ["2"], True),
     ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "3"], False),
     ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "2"], True),
