@@ -286,8 +286,10 @@ class Attributor:
                 case "not_retrieved":
                     return Attribution(label="not_retrieved", detail="The answer was stored and not retrieved.")
                 case _:
+                    tempts = ", ".join(answerable.question.evidence)
+                    only = f" It names only what tempts to a wrong answer ({tempts})." if tempts else ""
                     return Attribution(
-                        label="no_evidence", detail="The dataset names no turns that hold the answer."
+                        label="no_evidence", detail=f"The dataset names no turns that support the answer.{only}"
                     )
         missing = self._missing(answerable, stages)
         first = min(missing, key=lambda trail: STAGES.index(trail.lost_at))

@@ -121,8 +121,8 @@ VERDICTS: Final[Mapping[Label, Verdict]] = {
     ),
     "no_evidence": Verdict(
         "E",
-        "the dataset names no evidence",
-        "wrong, and the dataset names no turns that hold the answer",
+        "the dataset names no evidence for the answer",
+        "wrong, and the dataset names no turns that support the answer",
         "doubtful",
         "dataset",
         _DOUBLED,

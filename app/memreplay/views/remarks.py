@@ -397,8 +397,8 @@ def _evidence_sentences(results: Results) -> list[str]:
     joined = " (--evidence joins LoCoMo's to an MC10 file)" if any(row.kind == "choice" for row in unnamed) else ""
     number, asked = (len(set(map(key_of, rows))) for rows in (unnamed, results.questions))
     return [
-        f"no evidence: for {number} of {asked} questions the dataset names no turns that hold the answer; of wrong"
-        f" answers to them it may be unknown where the fact was lost{joined}."
+        f"no evidence: for {number} of {asked} questions the dataset names no turns that support the answer; of"
+        f" wrong answers to them it may be unknown where the fact was lost{joined}."
     ]
 
 

@@ -75,7 +75,10 @@ async def test_a_doubted_key_comes_before_anything_that_memory_did() -> None:
 async def test_a_question_without_turns_that_support_its_answer_has_no_evidence(role: str | None) -> None:
     evidence = ("5",) if role else ()
     asked = question(expected="a tandem", evidence=evidence, evidence_role=role)
-    assert (await attributed(PURPLE, "rag", asked=asked)).label == "no_evidence"
+    found = await attributed(PURPLE, "rag", asked=asked)
+    tempts = " It names only what tempts to a wrong answer (5)." if role else ""
+    assert found.label == "no_evidence"
+    assert found.detail == f"The dataset names no turns that support the answer.{tempts}"
 
 
 async def test_a_question_without_named_evidence_is_judged_by_what_texts_contain() -> None:

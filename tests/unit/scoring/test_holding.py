@@ -201,6 +201,7 @@ CHECKS = {"1": "Anna: The valve failed the inspection.", "2": "Anna: The second 
 BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are well."}
 BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
 ROOF = {"1": "Anna: The roof was done Wednesday."}
+OSLO = {"1": "Anna: We were in Oslo yesterday. The goat was at home."}
 TRAMS = {"1": "Anna: I worked in Oman, Norway, Chile and Malta."}
 FEE = {"1": "Anna: The fee rose from 20 to 25.", "2": "Ben: The bank takes 5 pounds a month."}
 JOINED = "[30 January 2024] Anna: {}\nBen: The bank takes 5 pounds a month."
@@ -233,6 +234,8 @@ KINDS = [
     ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Anna likes podcasts"}, False),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] Roof done Wednesday"}, True),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] A roof was done"}, False),
+    ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] In Oslo yesterday"}, True),
+    ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] Anna has a goat"}, False),
     ("By how much did the fee rise?", "£5", FEE, {"1 2": JOINED.format("The fee was 20")}, False),
     ("By how much did the fee rise?", "£5", FEE, {"1 2": JOINED.format("It went from 20 to 25")}, True),
 ]  # fmt: skip
@@ -250,6 +253,58 @@ def test_what_is_counted_joined_or_inferred_is_held_as_people_say(
     days = {1: date(2024, 1, 30), 2: date(2024, 2, 20)}
     answerable = Answerable(question(text, expected=expected, evidence=evidence), turns, days)
     pieces = [Piece(words, frozenset(ids.split())) for ids, words in made.items()]
+    assert answerable.held_by(pieces) is holds
+
+
+TRIPS = {"1": "Ana: I have been to Oslo.", "2": "Ben: Only been to Rome once.", "3": "Ana: Rome was hot."}
+BOOKS = {"1": "Ana: I read the book Emma.", "2": "Ben: I see.", "3": "Ana: This book taught me a lot."}
+CAKES = {"1": "Ana: I took what I baked to the shelter.", "2": "Ben: Good.", "3": "Ana: Cherry, mostly."}
+DANCE = {"1": "Ana: I won a dance contest.", "2": "Ben: I won one too.", "3": "Ana: We danced in Bath."}
+PRESS = {"1": "Ana: Last week the press found me.", "4": "Ben: Ana, congrats on the press!"}
+FAIR = {"1": "Ana: I plan a fair with four stalls.", "2": "Ana: The fair at school is in four weeks."}
+PUPPY = {
+    "1": "Ana: I adopted a cat.",
+    "2": "Ana: I adopted a dog.",
+    "3": "Ben: What a dog!",
+    "4": "Ben: Cat and dog?",
+}
+PROMPTS = [
+    ("Which cities has Ana visited?", "Oslo, Rome", TRIPS, "1 3", ["1 2"], False),
+    ("Which cities has Ana visited?", "Oslo, Rome", {**TRIPS, "2": "Ben: You visited Rome!"}, "1 3", ["1 2"], True),
+    ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["1 2"], False),
+    ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["2 3"], True),
+    ("Which books has Ana read?", "Emma, Walden", BOOKS, "1 3", ["1 2"], False),
+    ("What food did Ana take to the shelter?", "pies", CAKES, "1 3", ["1 2"], False),
+    ("What food did Ana take to the shelter?", "pies", CAKES, "1 3", ["1 2", "3"], True),
+    ("Would Ana go to the shelter again?", "Likely yes", CAKES, "1 3", ["1 2"], True),
+    ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1"], False),
+    ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1 2"], True),
+    ("When did the press find Ana?", "January 2024", PRESS, "1", ["4"], True),
+    ("When did the press find Ana?", "23 January 2024", PRESS, "1", ["4"], False),
+    ("Which event does Ana plan at the school?", "a fair", FAIR, "1", ["2"], True),
+    ("How many stalls does Ana plan at the school?", "four", FAIR, "1", ["2"], False),
+    ("What will Ana not do?", "quit", {"1": "Ana: I go on.", "2": "Ana: I will not quit."}, "1", ["2"], True),
+    ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "3"], False),
+    ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "2"], True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected", "said", "evidence", "given", "holds"), PROMPTS)
+def test_a_prompt_of_turns_holds_what_a_person_finds_in_it(
+    text: str, expected: str, said: dict[str, str], evidence: str, given: list[str], holds: bool
+) -> None:
+    lines = {id_: line.split(": ", 1) for id_, line in said.items()}
+    turns = {
+        id_: Turn(id=id_, number=int(id_), session=1 + (id_ in "23"), role="user", speaker=speaker, text=words)
+        for id_, (speaker, words) in lines.items()
+    }
+    days = {1: date(2024, 1, 30), 2: date(2024, 2, 20)}
+    answerable = Answerable(question(text, expected=expected, evidence=tuple(evidence.split())), turns, days)
+    pieces = []
+    for ids in map(str.split, given):
+        day = days[turns[ids[0]].session]
+        lines_given = "\n".join(said[id_] for id_ in ids)
+        pieces.append(Piece(f"[{day.day} {day:%B %Y}]\n{lines_given}", frozenset(ids), frozenset(ids)))
     assert answerable.held_by(pieces) is holds
 
 

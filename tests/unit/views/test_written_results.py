@@ -213,7 +213,9 @@ def test_it_is_said_how_many_right_answers_only_say_that_it_was_never_said() -> 
 def test_a_turn_that_only_tempts_is_no_evidence_for_an_answer() -> None:
     tempted = choice(evidence=("t1",), evidence_role="tempting")
     (sentence,) = remarks(results_of(row(tempted, reply("0")).model_copy(update={"failure": "no_evidence"})))
-    assert sentence.startswith("no evidence: for 1 of 1 questions the dataset names no turns that hold the answer")
+    assert sentence.startswith(
+        "no evidence: for 1 of 1 questions the dataset names no turns that support the answer"
+    )
 
 
 def test_what_is_not_known_of_a_failed_call_is_an_empty_cell_and_not_nothing() -> None:
