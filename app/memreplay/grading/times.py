@@ -325,7 +325,18 @@ def times_asked_for(question: str, expected: str) -> Sequence[Time]:
     """Return the times that an expected answer is; none where it is, or may be, something else."""
     content = [token for _, token in content_of(tokens_of(expected))]
     is_plain = all(token.kind in ("number", "time", "date") for token in content)
-    return times_in(expected) if is_plain or _ASKS_WHEN.search(folded(question)) else ()
+    if not is_plain and not _ASKS_WHEN.search(folded(question)):
+        return ()
+    times = times_in(expected)
+    if _NEARLY.match(folded(expected)) and all(time.days == 1 for time in times):
+        slack = timedelta(_SLACK)
+        times = tuple(time._replace(first=time.first - slack, last=time.last + slack) for time in times)
+    return times
+
+
+_NEARLY: Final = re.compile(
+    r"\W*(?:around|about|approximately|circa|alrededor|hacia|sobre|aproximadamente|mas o menos)\b"
+)
 
 
 def says_another_time(expected: str, text: str) -> bool:

@@ -445,6 +445,7 @@ _NO_SUBJECT: Final = frozenset(
     "still only so also then now currently actually just exactly total instead today later new yes no not too"
     " before after since from until there besides apart aside except during despite unlike along ahora".split()
 )
+_ADVERB: Final = re.compile(r"\w{3,}(?:te|al|ab|ib|ous|ent|ful)ly|\w{5,}mente")
 _SAYS_LITTLE: Final = STOP_WORDS | _NO_SUBJECT | _AUXILIARY
 _THIRD_PERSON: Final = frozenset("it he she they that this which who ella ellos eso esto".split())
 _ASIDE: Final = re.compile(
@@ -585,13 +586,17 @@ def _is_said_of_the_owner(place: Place) -> bool:
 _BY: Final = re.compile(r"(?: \w+){0,2} (?:is|was|are|were|fue|fueron|es|son) \w+ (?:by|por) (\w+)")
 
 
+def _may_be_a_name(word: str) -> bool:
+    return word not in STOP_WORDS | _NO_SUBJECT and not _ADVERB.fullmatch(word)
+
+
 def _is_said_of_another(place: Place) -> bool:
     """Return whether another person than the question names does what is asked: "Jon lost his job"."""
     asked, acts = asked_by(place.question), rf"(?:{'|'.join(_AUXILIARY)})"
     is_acting = any(re.search(rf"\b{acts} {name}\b|\b{name} {acts}\b", place.asked) for name in asked.names)
     if not is_acting or not asked.names.isdisjoint(token.text for token in place.words):
         return False
-    names = frozenset(map(folded, NAME.findall(place.reply))) - STOP_WORDS - _NO_SUBJECT
+    names = frozenset(filter(_may_be_a_name, map(folded, NAME.findall(place.reply))))
     for at, who in enumerate(place.words):
         verb = next((token for token in place.words[at + 1 :] if token.text not in _AUXILIARY), who)
         is_name = who.text in names and who not in place.matched

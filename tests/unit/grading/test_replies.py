@@ -90,6 +90,26 @@ def test_an_abstention_is_correct_only_if_it_was_never_said(text: str) -> None:
     assert score_reply(never_said, reply("Ida comes along.")).outcome == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("text", "is_right"),
+    [("About 4 February 2024.", True), ("On 1 February 2024.", True), ("On 12 February 2024.", False),
+     ("About 4 February 2023.", False), ("In 2024.", False)],
+)  # fmt: skip
+def test_a_day_that_is_only_about_right_is_right_where_the_answer_is_only_about_a_day(
+    text: str, is_right: bool
+) -> None:
+    about = recall(text="When did the dog arrive?", expected="Around 3 February 2024", expected_entities=())
+    exactly = recall(text="When did the dog arrive?", expected="3 February 2024", expected_entities=())
+    assert (score_reply(about, reply(text)).outcome == "correct") is is_right
+    assert score_reply(exactly, reply(text)).outcome == "wrong"
+
+
+def test_an_adverb_at_the_beginning_is_nobodys_name() -> None:
+    asked = recall(text="Which rolls did Asta suggest trying?", expected="salmon rolls", expected_entities=())
+    assert score_reply(asked, reply("Definitely try the salmon rolls first.")).outcome == "correct"
+    assert score_reply(asked, reply("Runa tried the salmon rolls.")).outcome == "wrong"
+
+
 @pytest.mark.parametrize("text", ["", "  \n", None])
 def test_a_blank_reply_is_unparsed_and_wrong(text: str | None) -> None:
     for question in (choice(), recall(), recall(abstain=True)):
