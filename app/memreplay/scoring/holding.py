@@ -7,13 +7,11 @@ the evidence turns contain all entities together.
 Some answers say nothing by themselves ("yes", "2"): they occur in texts that have nothing to do with the question.
 For these only texts that come from the evidence turns count. Others are short ("Luna", "£450", "Hotel Miramar")
 and are also said of other things: a text that comes from another turn counts where it says them of what the
-question is about, and of whom. A text of several turns is read line by line.
-
-Where no turn of the evidence says the answer, it is inferred from all of them, a judgement ("likely not") from
-those that speak of what is asked.
+question is about.
 
 An answer that is a time is held by a text about the question that says that time, in any form that is precise
-enough (:mod:`memreplay.grading.times`).
+enough (:mod:`memreplay.grading.times`). A text that says another date, number or name than the turn that it was
+made from holds nothing of that turn.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from memreplay.conversations.models import Question, Turn
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
-from memreplay.grading.veto import LIKELY, asserted, expected_polarity
+from memreplay.grading.veto import asserted, expected_polarity
 from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, UNITS
 from memreplay.text import normalised
 
@@ -42,13 +40,11 @@ _UNSPECIFIC = frozenset(
     "yes no true false none nothing both neither si ninguno nada ambos"
     " not but or nor so since because than also no pero ni o porque".split()
 )
-_NO_TOPIC = frozenset({*_UNSPECIFIC, *FORMS_A_QUESTION, *UNITS})
 _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
-_BESIDE_A_WORD, _BESIDE_A_FIGURE = 1 / 4, 1 / 2
-"""The share of a question's words that a text has to say beside an answer of one word, or in its month; or figure.
-"""
+_OF_ONE_WORD = 1 / 2
+"""The share of a question's words that a text has to say beside an answer of one word or figure."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
@@ -65,8 +61,6 @@ _FEW_AMOUNTS = 3
 """A turn with more amounts is about several things."""
 _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "decade": 3652}
 """Days."""
-_MONTH = 28
-"""Days."""
 _IN_COMMON = re.compile(
     r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
 )
@@ -74,7 +68,6 @@ _SAID_ON = re.compile(
     r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
 )
 """A date, @, that stands in brackets, or beside a word for saying: the day on which something was said."""
-_ADDRESSES = re.compile(r"\b(?:you|your|yours|congrat\w*|tu|tus|te)\b", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,] )[A-Z][a-z]{2,}\b")
 """A word with a capital letter that begins no sentence."""
 
@@ -143,64 +136,57 @@ class Answerable:
         # Words are found sooner than an answer, and most texts that hold it have them.
         if all(self.is_told(turn, pieces) for turn in self.evidence):
             return True
-        lines = self._apart(pieces)
+        pieces = self._apart(pieces)
         return (
-            self._say_when(lines)
-            or (not self._is_of_both and self._contain(self._answers(), lines))
+            self._say_when(pieces)
+            or (not self._is_of_both and self._contain(self._answers(), pieces))
             or self._enough_held_by(pieces)
         )
 
     def _apart(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
-        """Return texts of several turns as their lines, each under the date of the whole and with the turns that
-        say half of its words; with all of them where none does.
+        """Return texts made from several turns as their lines, each under the date of the whole and with the turns
+        that say half of its words; with all of them where none does.
         """
         found: list[Piece] = []
         for piece in pieces:
-            is_joined = len(piece.turns | piece.verbatim) > 1 and "\n" in piece.text
+            is_joined = len(piece.turns) > 1 and "\n" in piece.text and not piece.verbatim
             found += self._lines_of(piece) if is_joined else [piece]
         return found
 
     def _lines_of(self, piece: Piece) -> Sequence[Piece]:
         if piece not in self._lines:
             heading = _HEADING.match(piece.text)
-            whole = piece.turns | piece.verbatim
-            known = [self.turns[turn] for turn in whole if turn in self.turns]
-            said = {turn.id: _words_of(f"{turn.speaker}: {turn.text}") for turn in known}
+            said = {turn: _words_of(self.turns[turn].text) for turn in piece.turns if turn in self.turns}
             found = []
             for line in piece.text.splitlines():
-                if not _HEADING.sub("", line).strip():
-                    continue
                 words = _words_of(line)
-                shares = {turn: len(words & said[turn]) / len(words) for turn in said} if words else {}
-                least = 1 if 1 in shares.values() else _RETOLD
-                turns = frozenset(turn for turn, share in shares.items() if share >= least) or whole
+                turns = frozenset(
+                    turn for turn in said if words and len(words & said[turn]) >= len(words) * _RETOLD
+                )
                 text = line if heading is None or _HEADING.match(line) else f"{heading[0]}{line}"
-                found.append(replace(piece, text=text, turns=piece.turns & turns, verbatim=piece.verbatim & turns))
+                found.append(replace(piece, text=text, turns=turns or piece.turns))
             self._lines[piece] = found
         return self._lines[piece]
 
     def _enough_held_by(self, pieces: Sequence[Piece]) -> bool:
-        """Return whether the part of every needed turn is held; where the answer is yes or no, of half of them, by
-        each speaker whom the question names.
-        """
-        held = [turn for turn in self.needed if self.part_held_by(turn, pieces)]
-        if expected_polarity(self.question.expected)[0] is None:
-            return len(held) == len(self.needed)
-        asked, _ = self._speakers
-        speakers, heard = ({*map(self._speaker_of, turns)} for turns in (self.needed, held))
-        is_of_each = len(asked) < 2 or heard >= speakers.intersection(asked)
-        return is_of_each and len(held) >= len(self.needed) * _ENOUGH
+        """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
+        held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
+        polarity, _ = expected_polarity(self.question.expected)
+        is_one_enough = polarity is not None and len(self._speakers[0]) < 2
+        return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
 
     @cached_property
     def needed(self) -> Sequence[str]:
-        """Return the evidence turns that say a part of the answer, where together they say most words of each of
-        its items, or that say what a judgement is inferred from; else all.
+        """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
+        does, where it is computed from them, and where they say nothing of one of its items, so that another turn
+        says it in other words.
         """
         is_joint = self._is_computed or self._is_polar
         said = [] if is_joint else [turn for turn in self.evidence if any(self._contribution_of(turn))]
         text = " ".join(self.turns[turn].text for turn in said)
-        is_enough = self._is_judged if self._is_inferred else all(_says_most(item, text) for item in self._items)
-        return said if said and is_enough else self.evidence
+        items = [content_of(tokens_of(item)) for item in self._items]
+        is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
+        return said if said and (self._is_inferred or is_whole) else self.evidence
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -233,7 +219,9 @@ class Answerable:
         if says.topic and _say_all(says.topic, [piece.text for piece in pieces if turn in piece.turns]):
             return True
         made = dated if self._counts_from_the_day_of(turn) else pieces
-        texts = [piece.text for piece in made if turn in piece.turns]
+        texts = [
+            piece.text for piece in made if turn in piece.turns and not self._says_another_time(turn, piece.text)
+        ]
         if any(_say_all(figures, texts) for figures in says.figures):
             return True
         may_be_retold = not says.figures or self._is_polar
@@ -371,16 +359,9 @@ class Answerable:
         for line in [piece.text] if is_whole else piece.text.splitlines():
             text = _HEADING.sub("", line)
             said = times_in(text, said_on)
-            is_its_own = is_linked or not piece.names_sources
-            if said_on is not None and not said and (is_its_own or self._is_told_of_a_month(text)):
+            if said_on is not None and not said and (is_linked or not piece.names_sources):
                 said = (Time(said_on, said_on, ""),)
             yield text, said
-
-    def _is_told_of_a_month(self, text: str) -> bool:
-        """Return whether the answer is a month or longer, so that whoever talks of it in the session of its turn
-        does so in that month.
-        """
-        return all(one.days >= _MONTH for one in self.times) and self.is_about(text, _BESIDE_A_WORD)
 
     def _session_of(self, turn: str) -> int | None:
         return self.turns[turn].session if turn in self.turns else None
@@ -392,6 +373,15 @@ class Answerable:
     def _day_of(self, turn: str) -> date | None:
         said = self.turns.get(turn)
         return None if said is None else self.days.get(said.session)
+
+    def _says_another_time(self, turn: str, text: str) -> bool:
+        """Return whether a text says dates, and none of a turn, its session, the question or the answer."""
+        day, given = self._day_of(turn), times_in(text)
+        if turn not in self.turns or not given:
+            return False
+        known = f"{self.turns[turn].text} {self.question.text} {self.question.expected}"
+        times = [*times_in(known, day), *([] if day is None else [Time(day, day, "")])]
+        return bool(times) and not any(time.agrees_with(one) for time in given for one in times)
 
     @cached_property
     def _is_a_length_of_time(self) -> bool:
@@ -421,12 +411,6 @@ class Answerable:
         """Return whether the answer is yes or no, which its turn says in other words."""
         polarity, rest = expected_polarity(self.question.expected)
         return polarity is not None and not rest
-
-    @cached_property
-    def _is_judged(self) -> bool:
-        """Return whether the answer is what somebody thinks likely, for which one ground may be enough."""
-        expected = self.question.expected
-        return expected_polarity(expected)[0] is not None or LIKELY.match(folded(expected)) is not None
 
     @cached_property
     def _is_inferred(self) -> bool:
@@ -585,17 +569,16 @@ class Answerable:
             if wanted != (self.question.expected,):
                 linked = [text for text in linked if not says_another_time(self.question.expected, text)]
                 others = [piece for piece in others if not says_another_time(self.question.expected, piece.text)]
+            texts = chain(linked, self._relevant_texts(others, wanted))
+            if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
+                return True
             items = wanted if len(wanted) > 1 else enumeration(wanted[0])
-            if self._is_said(wanted, linked, others) or all(
-                self._is_said((item,), linked, others) for item in items
+            if len(items) > 1 and all(
+                any(self._contains(item, text) for text in chain(linked, self._relevant_texts(others, (item,))))
+                for item in items
             ):
                 return True
         return False
-
-    def _is_said(self, wanted: tuple[str, ...], linked: Iterable[str], others: Sequence[Piece]) -> bool:
-        """Return whether one text says all of what is wanted."""
-        texts = chain(linked, self._relevant_texts(others, wanted))
-        return any(all(self._contains(answer, text) for answer in wanted) for text in texts)
 
     def _counts_otherwise(self, text: str) -> bool:
         """Return whether a text gives another number than the answer of what is to be counted: "14 ducks" for 3."""
@@ -649,16 +632,13 @@ class Answerable:
             return piece.text
         known = self._relevant.get((wanted, piece.text))
         if known is None:
-            one, *more = _content_of_all(wanted)
-            least = 0 if more else _BESIDE_A_FIGURE if _is_figure(one) else _BESIDE_A_WORD
-            lines = [self._of_whom_is_asked(line) for line in piece.text.splitlines() if self.is_about(line, least)]
-            asked = self.question.text
-            known = "\n".join(
+            lines = (
                 said
-                for said in lines
+                for said in piece.text.splitlines()
                 if any(may_say_a_part_of(answer, said) for answer in wanted)
-                and not any(_denies(answer, said, asked) for answer in wanted)
+                and self.is_about(said, _OF_ONE_WORD if len(_content_of_all(wanted)) == 1 else 0)
             )
+            known = "\n".join(said for said in lines if not any(_denies(answer, said) for answer in wanted))
             self._relevant[wanted, piece.text] = known
         return known
 
@@ -667,23 +647,14 @@ class Answerable:
         share of these words.
 
         The words of the answer do not, nor those that form any question, nor the names of those who speak, which
-        stand in most texts. If the question has no topic words, every text counts as on topic.
+        stand in most texts. If the question has no topic words, every text counts as on topic. What names one
+        speaker is not about another whom alone the question names, and the text does not.
         """
-        if not self._of_whom_is_asked(said):
+        asked, others = self._speakers
+        if len(asked) == 1 and not _names(asked[0], said) and any(_names(name, said) for name in others):
             return False
         shared = self.topic_in(said)
         return not self._topic or (bool(shared) and len(shared) >= least * len(self._topic))
-
-    def _of_whom_is_asked(self, said: str) -> str:
-        """Return what a text can say of the speaker whom alone the question names: nothing if it names another
-        alone; of what another says, the sentences that name or address the one.
-        """
-        asked, others = self._speakers
-        if len(asked) != 1 or not any(_names(name, said) for name in others):
-            return said
-        if not _HEADING.sub("", said).startswith(tuple(f"{name}:" for name in others)):
-            return said if _names(asked[0], said) else ""
-        return " ".join(one for one in sentences_of(said) if _names(asked[0], one) or _ADDRESSES.search(one))
 
     def topic_in(self, said: str) -> frozenset[_Word]:
         """Return the words that a text shares with the question, and that tell what it is about."""
@@ -716,7 +687,8 @@ class Answerable:
             token
             for _, token in content_of(tokens_of(self.question.text))
             if token.kind == "word"
-            and token.text not in _NO_TOPIC
+            and token.text not in FORMS_A_QUESTION
+            and token.text not in UNITS
             and not any(same_token(name, token) for name in names)
         ]
 
@@ -756,12 +728,6 @@ def _shared(words: Sequence[Token], said: str | Sequence[Token]) -> frozenset[st
     """Return the words of a text that are among these, in any form."""
     content = [token for _, token in content_of(tokens_of(said))] if isinstance(said, str) else said
     return frozenset(token.text for token in content if any(same_token(word, token) for word in words))
-
-
-def _says_most(item: str, text: str) -> bool:
-    """Return whether a text says most words of an item."""
-    words, said = [token for _, token in content_of(tokens_of(item))], tokens_of(text)
-    return sum(any(same_token(word, token) for token in said) for word in words) >= len(words) * _MOST_WORDS
 
 
 def _retells(sentence: Sequence[Token], text: str) -> bool:
@@ -821,11 +787,8 @@ def _without_relative_times(text: str) -> str:
 
 
 @lru_cache(maxsize=16384)
-def _denies(answer: str, said: str, asked: str) -> bool:
-    """Return whether a text denies an answer, by itself and as a reply: "I won't quit" tells what one won't do."""
-    if not has_the_letters_of(answer, said):
-        return False
-    return all(asserted(answer, said, question)[1] in ("denied", "superseded") for question in ("", asked))
+def _denies(answer: str, said: str) -> bool:
+    return has_the_letters_of(answer, said) and asserted(answer, said)[1] in ("denied", "superseded")
 
 
 @lru_cache(maxsize=1024)

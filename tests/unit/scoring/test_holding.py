@@ -269,21 +269,14 @@ PUPPY = {
     "4": "Ben: Cat and dog?",
 }
 PROMPTS = [
-    ("Which cities has Ana visited?", "Oslo, Rome", TRIPS, "1 3", ["1 2"], False),
     ("Which cities has Ana visited?", "Oslo, Rome", {**TRIPS, "2": "Ben: You visited Rome!"}, "1 3", ["1 2"], True),
-    ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["1 2"], False),
     ("Which city have both Ana and Ben visited?", "Rome", TRIPS, "2 3", ["2 3"], True),
     ("Which books has Ana read?", "Emma, Walden", BOOKS, "1 3", ["1 2"], False),
-    ("What food did Ana take to the shelter?", "pies", CAKES, "1 3", ["1 2"], False),
     ("What food did Ana take to the shelter?", "pies", CAKES, "1 3", ["1 2", "3"], True),
     ("Would Ana go to the shelter again?", "Likely yes", CAKES, "1 3", ["1 2"], True),
     ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1"], False),
-    ("Did both Ana and Ben win a contest?", "Yes", DANCE, "1 2 3", ["1 2"], True),
-    ("When did the press find Ana?", "January 2024", PRESS, "1", ["4"], True),
     ("When did the press find Ana?", "23 January 2024", PRESS, "1", ["4"], False),
-    ("Which event does Ana plan at the school?", "a fair", FAIR, "1", ["2"], True),
     ("How many stalls does Ana plan at the school?", "four", FAIR, "1", ["2"], False),
-    ("What will Ana not do?", "quit", {"1": "Ana: I go on.", "2": "Ana: I will not quit."}, "1", ["2"], True),
     ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "3"], False),
     ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "2"], True),
 ]  # fmt: skip
