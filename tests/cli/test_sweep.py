@@ -45,6 +45,14 @@ def test_a_setting_of_the_run_gives_what_the_run_gave(run_cli: RunCli, recording
     assert "cannot be told from chance" in ran.out and "adjusted by Holm for 2 comparisons" in ran.out
 
 
+def test_answers_are_graded_as_in_a_run(run_cli: RunCli, tmp_path: Path) -> None:
+    asked = ("--dataset", "identity-01", "--backend", "hybrid")
+    made_in(tmp_path, "--batch", *asked, "--output", tmp_path / "run.json")
+    ran = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert run_cli("sweep", *asked, "--over", "top-k=10", "--ask", "--output", tmp_path / "s.json").code == 0
+    assert rows_of(tmp_path / "s.json")["top-k=10"]["accuracy"] == ran["backends"]["hybrid"]["accuracy"]
+
+
 def test_the_rankings_of_a_recording_give_what_a_filled_memory_gives(
     run_cli: RunCli, recording: Path, tmp_path: Path
 ) -> None:

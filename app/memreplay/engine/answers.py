@@ -15,7 +15,7 @@ from memreplay.grading.failures import GradingError, grading_one_answer, is_grad
 from memreplay.grading.judge import is_quotation, may_be_a_quotation, score_quotation
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Judgement, read_again
-from memreplay.llm.model import Reply
+from memreplay.llm.model import PromptMessage, Reply
 from memreplay.llm.prompt_templates import without_letter
 from memreplay.llm.prompts import KINDS
 
@@ -125,7 +125,7 @@ async def grade(
     """
     judgement = None
     if judge is not None and is_for_a_judge(question, reply):
-        judgement = await judge.judge(question, _said(question, asked, reply).text or "")
+        judgement = await judge.judge(question, _said(question, asked.prompt, reply).text or "")
         emit(AnswerJudged(**ask_fields(asked), judgement=judgement))
     scored = score_answer(question, asked, reply, judgement)
     emit(scored)
@@ -144,21 +144,29 @@ def score_answer(
         retrieval = RetrievalScore()
     else:
         retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
-    reply = _said(question, asked, reply)
-    score = score_as_shown(question, asked.choice_order, reply)
-    said = reply.text or ""
-    if may_be_a_quotation(score) and asked.prompt and is_quotation(said, asked.prompt[0].content):
-        score = score_quotation(question, said, score)
+    score = score_by_rules(question, asked.prompt, asked.choice_order, reply)
     if judgement is not None:
         score = _judged(score, read_again(judgement))
     return AnswerScored(**ask_fields(asked), score=score, retrieval=retrieval)
 
 
-def _said(question: Question, asked: QuestionAsked, reply: Reply) -> Reply:
+def score_by_rules(
+    question: Question, prompt: Sequence[PromptMessage], order: tuple[int, ...], reply: Reply
+) -> Score:
+    """Return the score of a reply to a prompt, whose options stood in this order; an empty one is the dataset's."""
+    reply = _said(question, prompt, reply)
+    score = score_as_shown(question, order, reply)
+    said = reply.text or ""
+    if may_be_a_quotation(score) and prompt and is_quotation(said, prompt[0].content):
+        return score_quotation(question, said, score)
+    return score
+
+
+def _said(question: Question, prompt: Sequence[PromptMessage], reply: Reply) -> Reply:
     """Return the reply with the answer in place of the letter, where the prompt offered two answers."""
-    if reply.text is None or not asked.prompt:
+    if reply.text is None or not prompt:
         return reply
-    text = without_letter(question, asked.prompt[-1].content, reply.text)
+    text = without_letter(question, prompt[-1].content, reply.text)
     return reply if text == reply.text else reply.model_copy(update={"text": text})
 
 

@@ -18,7 +18,7 @@ from memreplay.debugger.lifetime import (
     lifetime,
     stored_at,
 )
-from memreplay.engine.answers import choice_order, is_for_a_judge, score_reply, with_order
+from memreplay.engine.answers import choice_order, is_for_a_judge, score_by_rules, with_order
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.errors import MemreplayError
 from memreplay.grading.failures import GradingError, grading_one_answer
@@ -139,7 +139,7 @@ class _Probe:
             raise BisectError(f"after turn {turn}: {reply.error}")
         judge = self._reasking.judge
         if judge is None or not is_for_a_judge(shown, reply):
-            score = score_reply(shown, reply)
+            score = score_by_rules(self._question, request.messages, order, reply)
             if score.error is not None:
                 raise BisectError(f"after turn {turn}: {score.error}")
             return score.outcome == "correct"

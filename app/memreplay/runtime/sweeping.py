@@ -13,11 +13,12 @@ from memory_backends.registry import backend_class, settings_taken, texts_to_emb
 from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.debugger.budget import facts_of, has_evidence
 from memreplay.debugger.sweep import Found
-from memreplay.engine.answers import score_reply
+from memreplay.engine.answers import score_by_rules
 from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.session import ReplayPlan, ReplaySession
 from memreplay.errors import MemreplayError, UsageError
+from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.tokens import context_budget, token_counter
 from memreplay.runtime.elsewhere import LOST, refuse_other_versions, settings_for_workers, versions, workers_of
@@ -292,11 +293,15 @@ async def _found(
         right = None
         if asks:
             reply = await answerer.answer(request)
-            right = None if reply.error else score_reply(question, reply).outcome == "correct"
+            right = None if reply.error else _is_right(question, request, reply)
         holds = Answerable(question, conversation.turns_by_id).held_by(_pieces(recall))
         cost = cost_of_call(request).usd
         found.append(Found(f"{conversation.id}/{question.id}", holds, recall.tokens, cost, right))
     return found
+
+
+def _is_right(question: Question, request: AnswerRequest, reply: Reply) -> bool:
+    return score_by_rules(question, request.messages, (), reply).outcome == "correct"
 
 
 def _pieces(recall: Recall) -> list[Piece]:
