@@ -28,6 +28,7 @@ CONTRADICTIONS = {
     "a score without its question": "delete from events where kind = 'question_asked'",
     "a question without a reply": "delete from events where kind = 'reply_received'",
     "no events": "delete from events",
+    "events at turns that no conversation has": "update events set turn = turn + 9000000000000000000",
     "no texts": "delete from texts",
     "no conversations": "delete from conversations",
     "no runs": "delete from runs",

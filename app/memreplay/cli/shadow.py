@@ -168,7 +168,8 @@ def _sentences(one: Outcome, comparisons: int) -> list[str]:
                 " --context-tokens and --top-k make it return as much as the agent's memory"
             )
     if one.unknown:
-        said.append(f"{counted(one.unknown, 'mark')} at turns where no read of {one.memory} was recorded: unknown")
+        marks = counted(one.unknown, "mark")
+        said.append(f"{marks} at turns where it was not recorded what {one.memory} returned: unknown")
     if one.returned_too is not None:
         said.append(
             f"{one.shadow} returned {share(one.returned_too)} of the turns that {one.memory} returned, over"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from memory_backends.base import Hit, Recall
 from memreplay.conversations.models import Question
 from memreplay.debugger.lifetime import given_holds
+from memreplay.engine.events import Perceived
 from memreplay.llm.tokens import context_budget
 from memreplay.runtime.reasking import Reasking
 from memreplay.scoring.statistics import holm, mcnemar_exact, mean, paired_interval, wilson_interval
@@ -32,7 +33,7 @@ class Returned:
 class Read:
     """A read of a running agent, and what another memory returns to the same words.
 
-    ``own`` is None where no read was recorded at a marked turn; then it is unknown what it would have returned.
+    ``own`` is None where it was not recorded what a read at a marked turn returned.
     """
 
     conversation: str
@@ -102,8 +103,7 @@ def _asked(timeline: Timeline) -> Iterator[tuple[int, str, Question | None, _Own
     marked: dict[str, list[tuple[int, str, Sequence[Hit] | None]]] = {}
     for answer in timeline.answers():
         asked = answer.asked
-        was_read = timeline.perceived_at(asked.backend, asked.turn)
-        hits = None if was_read is None or was_read.turn != asked.turn else asked.hits
+        hits = None if _read_at(timeline, asked.backend, asked.turn) is None else asked.hits
         marked.setdefault(asked.question_id, []).append((asked.turn, asked.backend, hits))
     for id_, each in marked.items():
         yield each[0][0], questions[id_].text, questions[id_], [(name, hits) for _, name, hits in each]
@@ -111,10 +111,16 @@ def _asked(timeline: Timeline) -> Iterator[tuple[int, str, Question | None, _Own
     for turn in timeline.conversation.turns:
         if turn.number in taken or not turn.text.strip():
             continue
-        reads = [(name, timeline.perceived_at(name, turn.number)) for name in timeline.backends]
-        own = [(name, read.hits) for name, read in reads if read is not None and read.turn == turn.number]
+        reads = [(name, _read_at(timeline, name, turn.number)) for name in timeline.backends]
+        own = [(name, read.hits) for name, read in reads if read is not None]
         if own:
             yield turn.number, turn.text, None, own
+
+
+def _read_at(timeline: Timeline, backend: str, turn: int) -> Perceived | None:
+    """Return the read at a turn; None where there was none, or what it returned was not recorded."""
+    read = timeline.perceived_at(backend, turn)
+    return None if read is None or read.turn != turn or read.why_empty == "not_recorded" else read
 
 
 def _returned(timeline: Timeline, question: Question | None, hits: Sequence[Hit], context: str) -> Returned:

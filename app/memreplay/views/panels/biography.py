@@ -121,7 +121,12 @@ def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
     yield line(
         Span(f"{'':>6}", "dim"),
         Span("retrieved " if seen.in_prompt is None else "in the prompt ", "title"),
-        Span(f"at {found} of {seen.read_paths} ordinary turns", "plain" if found else "dim"),
+        Span(
+            f"at {found} of {seen.read_paths} ordinary turns"
+            if seen.read_paths
+            else "unknown: no search at an ordinary turn is recorded",
+            "plain" if found else "dim",
+        ),
     )
     if len(seen.ranks) > _MOST_SIGHTINGS:
         earlier = (

@@ -253,7 +253,7 @@ def candidates_view(timeline: Timeline, backend: str, cursor: int, base: DiffBas
 
 
 def _nothing_searched(name: str, cursor: int) -> View:
-    return lines_view(name, placeholder(waiting(cursor, "nothing has been searched yet")))
+    return lines_view(name, placeholder(waiting(cursor, "no search at an ordinary turn is recorded up to here")))
 
 
 def _read_path_view(

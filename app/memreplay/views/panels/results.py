@@ -451,7 +451,7 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-UNCERTAIN_LEGEND: Final = "(1–9) were every uncertain grade wrong, or right"
+UNCERTAIN_LEGEND: Final = "(1–9) right if all uncertain grades are wrong, or right"
 
 
 def has_uncertain(matrix: Matrix) -> bool:
