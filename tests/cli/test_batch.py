@@ -106,7 +106,7 @@ def test_a_recordings_folder_that_cannot_be_created_is_reported_with_a_way_out(
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("memreplay.paths.recordings_folder", lambda: tmp_path / "file" / "recordings")
     ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 1)
-    assert ran.code == 2 and "--recording names another place" in ran.err
+    assert ran.code == 2 and "it has to be writable" in ran.err
     assert "Traceback" not in ran.err
 
 

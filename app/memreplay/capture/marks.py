@@ -109,7 +109,9 @@ def asked_of(
             why_empty=why_empty,
             cut=(),
             context_tokens=sum(hit.tokens for hit in hits),
-            prompt=(PromptMessage(role="user", segments=(given, mark.question.text)),) if given else (),
+            prompt=(PromptMessage(role="user", segments=_with_question_last(given, mark.question)),)
+            if given
+            else (),
             recall_ms=read[-1].ms if read else 0.0,
         )
         yield asked
@@ -121,6 +123,12 @@ def asked_of(
             yield AnswerScored(**ask_fields(asked), score=score, retrieval=RetrievalScore())
         else:
             yield score_answer(mark.question, asked, received)
+
+
+def _with_question_last(prompt: str, question: Question) -> tuple[str, str]:
+    """Return a prompt that an agent's model got, cut before the question; it may ask in other words."""
+    before, found, behind = prompt.rpartition(question.text)
+    return (before, found + behind) if found else (prompt, "")
 
 
 def _rest_of_exchange(conversation: Conversation, turn: int) -> Sequence[Turn]:

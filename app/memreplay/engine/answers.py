@@ -137,10 +137,10 @@ def score_answer(
 ) -> AnswerScored:
     """Return the scores of a reply and of the retrieval before it. Where a judge was asked, its verdict decides.
 
-    An agent's retrieval is not scored, since what it looks up is unknown. A judge's reply that we failed to read
-    when it was received is read again.
+    Retrieval is not scored where it is unknown: an agent's, and one of which nothing was recorded. A judge's reply
+    that we failed to read when it was received is read again.
     """
-    if asked.model == AGENT_MODEL:
+    if asked.model == AGENT_MODEL or asked.why_empty == "not_recorded":
         retrieval = RetrievalScore()
     else:
         retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)

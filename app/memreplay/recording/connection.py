@@ -243,14 +243,14 @@ class WriterLock:
             if not beside.exists():
                 # Some folders, such as /proc, report a missing file where no file can be created.
                 raise RecordingError(
-                    f"{recording}: no file can be created in {recording.parent}; --recording names another place"
+                    f"{recording}: no file can be created in {recording.parent}; it has to be writable"
                 ) from None
             raise RecordingInUseError(
                 f"{recording}: another memreplay is writing to it; wait until it ends, or name another --recording"
             ) from None
         except OSError as error:
             raise RecordingError(
-                f"{recording}: cannot be opened as a recording: {error.strerror}; --recording names another place"
+                f"{recording}: cannot be opened as a recording: {error.strerror}; it has to be writable"
             ) from None
         return cls(lock)
 

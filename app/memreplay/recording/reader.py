@@ -228,7 +228,9 @@ class Recording:
     def _rows(
         self, run_id: str, conversation_id: str, condition: str, values: tuple[str, ...]
     ) -> Iterator[EventRow]:
-        self._refuse_impossible_turns(self.conversation_key(run_id, conversation_id), conversation_id)
+        find = "select key from conversations where run_id = ? and id = ?"
+        for (key,) in self._db.execute(find, [run_id, conversation_id]):
+            self._refuse_impossible_turns(key, conversation_id)
         query = (
             "select c.id, e.backend, e.turn, e.kind, e.body from events e"
             " join conversations c on c.key = e.conversation"

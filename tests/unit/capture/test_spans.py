@@ -138,7 +138,11 @@ def test_what_spans_do_not_show_is_not_known(path: Path, silent: tuple[str, ...]
     add_mark(path, "ann", 7, "Girona", ["1"])
     bring_up_to_date(path)
     with memreplay.open(path) as run:
-        assert [row.failure for row in run.questions] == ["not_visible"]
+        (row,) = run.questions
+        assert row.failure == "not_visible"
+        assert (row.evidence_in_prompt, row.answer_in_prompt, row.recall_at_10) == (None, None, None)
+        prompt = run.conversation("ann").at(question=row.question_id)["zep"].prompt or ""
+        assert prompt.count(row.question) == 1, "the prompt as sent asks it once"
 
 
 def test_a_call_of_a_model_that_langsmith_exported_is_said(path: Path):

@@ -596,14 +596,11 @@ def _by_group(matrix: Matrix, by: By, width: int) -> list[Line]:
 
 
 def _compact(each: Tally, width: int) -> list[Span]:
-    """``30% R12 M4``, in exactly ``width`` cells; stages that do not fit are left out."""
+    """Return ``30% R12 M4`` in exactly ``width`` cells; an ellipsis stands for stages that do not fit."""
     shown = f" {whole_share(each.accuracy):>5}"
-    stages = ""
-    for label, count in each.lost:
-        more = f" {stage_chip(label)[0]}{count}"
-        if cells(shown + stages + more) > width - 1:
-            break
-        stages += more
+    chips = [f" {stage_chip(label)[0]}{count}" for label, count in each.lost]
+    cuts = ("".join(chips[:most]) + " …" * (most < len(chips)) for most in range(len(chips), -1, -1))
+    stages = next((text for text in cuts if cells(shown + text) <= width - 1), "")
     return [Span(shown, "value"), Span(pad(stages, width - cells(shown)), "bad")]
 
 
