@@ -58,7 +58,7 @@ def test_an_error_is_no_wrong_answer_and_nothing_divided_by_nothing_is_a_dash() 
         "right",
         "acc",
         "evidence",
-        "tokens",
+        "context",
         "recall@10",
         "errors",
         "unparsed",

@@ -116,19 +116,26 @@ class Breakpoints:
         def typed(text: str | None) -> None:
             if text is not None:
                 added = parse_breakpoint(text, subject, backend)
-                self._replace([*self._runner.breakpoints, added])
-                self._warn_of_unknown(added)
+                others = [
+                    one
+                    for one in self._runner.breakpoints
+                    if (one.text, one.backend) != (added.text, added.backend)
+                ]
+                self._replace([*others, added])
+                self._say_that_it_is_set(added)
 
         self._host.open_screen(
             TypingScreen(title, _FORMS, refusal=refusal, preview=preview, completions=paths), typed
         )
 
-    def _warn_of_unknown(self, added: Breakpoint) -> None:
-        """Warn of a path that no state has: it would never stop anything."""
+    def _say_that_it_is_set(self, added: Breakpoint) -> None:
+        """Name the keys that use it. A path that no state has is a warning: it would never stop anything."""
         unknown = self._runner.unknown_places(added)
         if unknown:
             names = ", ".join(one_line(name) for name in unknown)
             self._host.report(f"No state has {names} so far. The breakpoint is set; B lists it.", "warning")
+        else:
+            self._host.report("The breakpoint is set: c goes to its next stop, C to the previous one, B lists it.")
 
     def _selected_subject(self) -> tuple[Subject | None, str | None]:
         """Return what a breakpoint on the selected line is about, and in which architecture."""

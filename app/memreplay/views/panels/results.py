@@ -553,7 +553,7 @@ def _by_system(matrix: Matrix, width: int) -> list[Line]:
     unscored = any(each.unparsed for _, each in tallies) and not used
     columns = [Column(""), Column("architecture", align="left"), Column("right"), Column("acc"), Column("evidence")]
     # Hits differ in size: what a prompt holds and recall at k are read beside the tokens that they took.
-    columns += [Column("tokens"), Column(f"recall@{table.cutoff}")] if is_wide else []
+    columns += [Column("context"), Column(f"recall@{table.cutoff}")] if is_wide else []
     columns += [Column(VERDICTS[label].letter, tone="strong") for label in used]
     columns += [Column("errors")] if not used else []
     columns += [Column("unparsed")] if unscored else []
