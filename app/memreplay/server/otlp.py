@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -16,6 +17,7 @@ from aiohttp import web
 
 from memreplay.capture.journal import Journal
 from memreplay.capture.spans import note_spans
+from memreplay.errors import UsageError
 from memreplay.server.app import authorize, errors_in_json, refuse_other_sites
 from memreplay.signals import requests_to_end, signal_handlers
 
@@ -97,6 +99,19 @@ async def receive(
     """
     async with listening(receiver.application(host, token), host, port) as stop:
         return await _until_it_ends(command, environment, stop)
+
+
+def refuse_busy_address(host: str, port: int) -> None:
+    """Listen on an address for a moment.
+
+    Raises:
+        UsageError: nothing can listen there, as where it is in use.
+    """
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            socket.create_server(address[:2], family=family).close()
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
 @asynccontextmanager
