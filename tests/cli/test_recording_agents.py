@@ -105,7 +105,7 @@ def test_an_address_in_use_is_refused_before_anything_is_said_or_written(
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         refused = run_cli("record", tmp_path / "agent.sqlite3", *options, address)
-    assert refused.code == 2 and refused.err.startswith(f"memreplay: cannot listen on {address}")
+    assert refused.code == 2 and refused.err == f"memreplay: cannot listen on {address}: Address already in use\n"
     assert not any(tmp_path.glob("agent*"))
 
 

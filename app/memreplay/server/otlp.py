@@ -6,6 +6,7 @@ Every span is a note in the journal of a recording before the exporter gets its 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -102,14 +103,17 @@ async def receive(
 
 
 def refuse_busy_address(host: str, port: int) -> None:
-    """Listen on an address for a moment.
+    """Bind an address for a moment.
 
     Raises:
         UsageError: nothing can listen there, as where it is in use.
     """
     try:
         for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
-            socket.create_server(address[:2], family=family).close()
+            with socket.socket(family, socket.SOCK_STREAM) as bound:
+                if os.name == "posix":  # on Windows the option would let two servers share the address
+                    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                bound.bind(address)
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
