@@ -37,10 +37,10 @@ def refuse_unusable_output(output: str, inputs: Iterable[Path] = ()) -> None:
     try:
         path = _target(output)
         if not os.access(path.parent, os.W_OK):
-            raise UsageError(f"--output {output}: its folder is not writable")
+            raise UsageError(f"{output}: its folder is not writable; choose another place")
         for known in inputs:
             if os.path.realpath(known) == str(path):
-                raise UsageError(f"--output {output}: would overwrite the input {known}; choose another file")
+                raise UsageError(f"{output}: would overwrite the input {known}; choose another file")
     except OSError as error:
         raise _unwritable(output, error) from None
 
@@ -78,7 +78,7 @@ def _target(output: str) -> Path:
     # A link that remains after resolving is part of a cycle.
     is_free = not path.is_symlink() and not path.exists()
     if not path.parent.is_dir() or not (is_free or path.is_file()):
-        raise UsageError(f"--output {output}: cannot be written: not a file in an existing folder")
+        raise UsageError(f"{output}: cannot be written: not a file in an existing folder")
     _unfinished(path).exists()
     return path
 
@@ -88,4 +88,4 @@ def _unfinished(path: Path) -> Path:
 
 
 def _unwritable(output: str, error: OSError) -> UsageError:
-    return UsageError(f"--output {output}: cannot be written: {error.strerror}")
+    return UsageError(f"{output}: cannot be written: {error.strerror}")

@@ -159,7 +159,7 @@ def test_a_disk_that_is_full_leaves_no_half_written_results(recording: Path, lau
     output.write_text("of an earlier run")
     log = recording.with_name("log")
     assert launcher.run(log, "report", recording, "--output", output, largest_file=4096) == 5
-    assert log.read_text() == f"memreplay: --output {output}: cannot be written: File too large\n"
+    assert log.read_text() == f"memreplay: {output}: cannot be written: File too large\n"
     assert output.read_text() == "of an earlier run"
     assert sorted(path.name for path in recording.parent.iterdir()) == [
         "log",

@@ -98,6 +98,17 @@ def test_what_cannot_be_recorded_is_refused(
     assert refused.code == 2 and problem in refused.err
 
 
+@pytest.mark.parametrize("options", [("--otlp",), ("--mcp", "http://127.0.0.1:1/mcp", "--listen")])
+def test_an_address_in_use_is_refused_before_anything_is_said_or_written(
+    run_cli: RunCli, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        refused = run_cli("record", tmp_path / "agent.sqlite3", *options, address)
+    assert refused.code == 2 and refused.err == f"memreplay: cannot listen on {address}: Address already in use\n"
+    assert not any(tmp_path.glob("agent*"))
+
+
 def test_what_an_agent_lived_through_is_replayed_through_other_memories(
     run_cli: RunCli, agent: Path, tmp_path: Path
 ) -> None:

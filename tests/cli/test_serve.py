@@ -198,6 +198,7 @@ async def test_sessions_are_capped_and_end_with_the_server_within_two_seconds(tm
         (("--host", "0.0.0.0", "--token", "a"), "at least 16 characters"),
         (("--", "--batch"), "--batch has no screen"),
         (("run.sqlite3",), "expected options of memreplay"),
+        (("--", "--no-such-option"), "No such option: --no-such-option"),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence_and_exit_code_2(

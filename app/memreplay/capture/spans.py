@@ -120,12 +120,12 @@ def operations_of_span(note: Note, path: Path, left_out: LeftOut) -> Iterator[Op
     place = Place(path, note.key)
     span = note.body.get("span")
     if not isinstance(span, dict):
-        left_out.add("span", "is not shown: it is no object", place)
+        left_out.add("span", "that is no object is not shown", place)
         return
     try:
         attributes = attributes_of(span, place)
     except DatasetError:
-        left_out.add("span", "is not shown: its attributes cannot be read", place)
+        left_out.add("span", "whose attributes cannot be read is not shown", place)
         return
     resource = note.body.get("resource")
     common = {

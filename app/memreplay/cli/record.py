@@ -78,7 +78,7 @@ def record(
         return
     if otlp.endswith(_SPAN_FILES) or os.sep in otlp:
         raise UsageError(f"--otlp {otlp}: no such file; to receive spans, give HOST:PORT")
-    raise typer.Exit(_receive(otlp, token, tuple(agent or ()), Journal(file)))
+    raise typer.Exit(_receive(otlp, token, tuple(agent or ()), file))
 
 
 def _stand_for(url: str, listen: str, file: Path) -> None:
@@ -86,10 +86,12 @@ def _stand_for(url: str, listen: str, file: Path) -> None:
     from memreplay.capture.journal import Journal
     from memreplay.server.app import is_loopback
     from memreplay.server.mcp import McpHttpProxy, serve_mcp
+    from memreplay.server.otlp import refuse_busy_address
 
     host, port = _address(listen, "--listen")
     if not is_loopback(host):
         raise UsageError(f"--listen {listen}: expected an address of this machine alone, such as 127.0.0.1:4319")
+    refuse_busy_address(host, port)
     journal = Journal(file)
     try:
         proxy = McpHttpProxy(url, journal)
@@ -141,15 +143,18 @@ def _read(path: Path, journal: Journal) -> None:
     say(f"{noted:,} spans recorded; memreplay {journal.path} shows them")
 
 
-def _receive(otlp: str, given: str | None, agent: Sequence[str], journal: Journal) -> int:
+def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> int:
     """Receive spans until the agent ends, or until ctrl-c."""
+    from memreplay.capture.journal import Journal
     from memreplay.server.app import is_loopback
-    from memreplay.server.otlp import SpanReceiver, environment_of_exporter, receive
+    from memreplay.server.otlp import SpanReceiver, environment_of_exporter, receive, refuse_busy_address
 
     host, port = _address(otlp)
     token = given or (None if is_loopback(host) else secrets.token_urlsafe(24))
     if token is not None and len(token) < _SHORTEST_TOKEN:
         raise UsageError(f"--token: expected at least {_SHORTEST_TOKEN} characters")
+    refuse_busy_address(host, port)
+    journal = Journal(file)
     receiver = SpanReceiver(journal)
     variables = environment_of_exporter(host, port, token)
     if not agent:

@@ -32,6 +32,7 @@ def serve(
     ] = None,
 ) -> None:
     """Serve the app to browsers until interrupted. Every connection runs an app of its own."""
+    from memreplay.cli.program import cli
     from memreplay.server.screen import ScreenServer
 
     given = tuple(options or ())
@@ -39,6 +40,8 @@ def serve(
         raise UsageError("--batch has no screen to serve")
     if given and not given[0].startswith("-"):
         raise UsageError(f"{given[0]}: expected options of memreplay, such as -- --recording run.sqlite3")
+    # A wrong option would otherwise show up only in the browser.
+    typer.main.get_command(cli).make_context("memreplay", list(given))
     ScreenServer(given, host, port, token or None, _say).run()
 
 

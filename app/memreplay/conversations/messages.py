@@ -994,9 +994,9 @@ def side(value: Any, default: TurnRole, reader: MessageReader, place: Place) -> 
     found = tuple(_side(value, default, reader, place, 0))
     inside = decoded(value)
     if not found and inside not in (None, "", [], {}) and reader.left_out.number == before:
-        has = f" (it has {_fields(inside)})" if isinstance(inside, dict) else ""
+        has = f" (with {_fields(inside)})" if isinstance(inside, dict) else ""
         name = "input" if default == "user" else "output"
-        reader.left_out.add(name, f"of a call holds no message that is known{has}: it is not shown", place)
+        reader.left_out.add(name, f"of a call without a known message{has} is not shown", place)
     return found
 
 

@@ -59,8 +59,10 @@ async def minimal(
 
 
 def only_question(conversation: Conversation, question: Question) -> Conversation:
-    """Return the conversation with this question alone."""
-    return conversation.model_copy(update={"questions": (question,)})
+    """Return the conversation with this question alone, and without summaries, which no memory is given."""
+    sessions = tuple(session.model_copy(update={"summary": None}) for session in conversation.sessions)
+    fields = {name: getattr(conversation, name) for name in Conversation.model_fields}
+    return Conversation(**fields | {"questions": (question,), "sessions": sessions})
 
 
 def with_turns(conversation: Conversation, texts: Mapping[str, str]) -> Conversation:

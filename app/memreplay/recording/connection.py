@@ -246,7 +246,7 @@ class WriterLock:
                     f"{recording}: no file can be created in {recording.parent}; it has to be writable"
                 ) from None
             raise RecordingInUseError(
-                f"{recording}: another memreplay is writing to it; wait until it ends, or name another --recording"
+                f"{recording}: another memreplay is writing to it; wait until it ends, or use another file"
             ) from None
         except OSError as error:
             raise RecordingError(

@@ -6,7 +6,9 @@ Every span is a note in the journal of a recording before the exporter gets its 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -16,6 +18,7 @@ from aiohttp import web
 
 from memreplay.capture.journal import Journal
 from memreplay.capture.spans import note_spans
+from memreplay.errors import UsageError
 from memreplay.server.app import authorize, errors_in_json, refuse_other_sites
 from memreplay.signals import requests_to_end, signal_handlers
 
@@ -97,6 +100,22 @@ async def receive(
     """
     async with listening(receiver.application(host, token), host, port) as stop:
         return await _until_it_ends(command, environment, stop)
+
+
+def refuse_busy_address(host: str, port: int) -> None:
+    """Bind an address for a moment.
+
+    Raises:
+        UsageError: nothing can listen there, as where it is in use.
+    """
+    try:
+        for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, socket.SOCK_STREAM) as bound:
+                if os.name == "posix":  # on Windows the option would let two servers share the address
+                    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                bound.bind(address)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
 @asynccontextmanager

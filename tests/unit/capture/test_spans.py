@@ -173,11 +173,13 @@ def test_spans_without_content_are_counted_with_the_cure(path: Path):
         span(2, "chat m", gen_ai__operation__name="chat"),
         span(3, "GET /"),
     ]
-    with recorded(path, *empty) as run:
+    none: list[Any] = ["not", "spans"]
+    with recorded(path, *empty, *none) as run:
         sentences = run.settings["not_shown"]
     cure = "without content (set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true where the agent runs)"
-    assert [cure in each for each in sentences] == [True, True, False]
+    assert [cure in each for each in sentences] == [True, True, False, False]
     assert "1 span without a memory or a message is not shown" in sentences[2]
+    assert "2 spans that are no object are not shown" in sentences[3]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memreplay.conversations.models import Conversation, Question, Session, Turn, exchanges_of
-from memreplay.debugger.shrink import Shrinking, StopShrinking, minimal, with_turns
+from memreplay.debugger.shrink import Shrinking, StopShrinking, minimal, only_question, with_turns
 
 T = TypeVar("T")
 
@@ -91,6 +91,13 @@ def test_the_evidence_stays_with_its_id_and_the_clause_that_has_the_answer() -> 
     assert best.turns_by_id["t11"].text == "my cat is Luna."
     assert [turn.number for turn in best.turns] == list(range(1, len(best.turns) + 1))
     assert {session.number for session in best.sessions} == {turn.session for turn in best.turns}
+
+
+def test_no_summary_is_kept_which_no_memory_is_given() -> None:
+    whole = conversation()
+    told = tuple(session.model_copy(update={"summary": "They talk."}) for session in whole.sessions)
+    summarised = whole.model_copy(update={"sessions": told})
+    assert {session.summary for session in only_question(summarised, whole.questions[0]).sessions} == {None}
 
 
 def test_no_exchange_of_the_result_can_be_removed() -> None:

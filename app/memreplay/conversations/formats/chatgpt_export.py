@@ -125,7 +125,7 @@ def _path(nodes: Mapping[str, Any], leaf: object, place: Place, reader: MessageR
                 raise place.error(
                     f"has no node {shown(leaf)}", "every parent, and the current node, among the nodes"
                 )
-            reader.left_out.add("chat", f"has no node {shown(leaf)}, a parent: it is read from there on", place)
+            reader.left_out.add("chat", f"has no node {shown(leaf)}, a parent, and is read from there on", place)
             break
         if leaf in seen:
             raise place.at(leaf).error("is its own ancestor", "a tree")
