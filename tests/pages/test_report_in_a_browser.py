@@ -52,9 +52,10 @@ def test_filters_links_and_prompts_work_and_hostile_text_stays_text(browser: Any
     assert detail.locator(".line.evidence").count() == 1
     assert detail.locator(".line.evidence").inner_text().startswith("◆ turn 8  User: </script><img src=x")
     detail.get_by_role("link", name="full_context").click()
-    page.wait_for_function("document.querySelectorAll('#detail .line.memory').length === 29")
+    detail.locator(".line.memory").nth(28).wait_for()
+    assert detail.locator(".line.memory").count() == 29
     detail.get_by_role("link", name="rag").click()
-    page.wait_for_function("document.querySelectorAll('#detail .line.evidence').length === 0")
+    detail.locator(".line.evidence").wait_for(state="detached")
     assert "backend=rag" in page.url and "q=c1-q7" in page.url
 
     assert page.locator("img").count() == 0 and page.title().startswith("memreplay: many · ")
