@@ -119,6 +119,7 @@ async def test_a_breakpoint_on_a_path_that_no_state_has_is_told(recorded: Launch
     async with open_replay(recorded) as pilot:
         await pilot.press("b")
         await typed(pilot, 'shared_data["user.city"] == "Girona"')
+        await until(pilot, lambda: "The breakpoint is set: c goes to its next stop" in notes(pilot))
         assert "No state has" not in notes(pilot)
         await pilot.press("b")
         await typed(pilot, 'shared_dta["user.city"] == "Girona"')

@@ -84,7 +84,7 @@ def _p(value: float) -> str:
 def fixes_in_words(result: Swept) -> Iterator[str]:
     """Yield how many of the questions that the first setting fails each cheapest setting mends."""
     fixed = [name for name in result.fixed_by.values() if name is not None]
-    if not result.fixed_by:
+    if not result.fixed_by or len(result.rows) == 1:
         return
     fails = counted(len(result.fixed_by), "question")
     yield f"Of {fails} that the first setting fails, another setting puts {len(fixed)} into the prompt."

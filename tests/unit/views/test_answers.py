@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -159,6 +160,20 @@ def test_scores_are_broken_down_by_the_fields_that_questions_have() -> None:
         "1",
         "2",
     ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 118])
+def test_stages_that_do_not_fit_leave_an_ellipsis(width: int) -> None:
+    known = timeline()
+    table = AnswersTable.until(known, 8)
+    labels = labels_of(known, table)
+    wide, narrow = (
+        text_of(LinesDocument(scores_lines(Matrix(table, labels), "type", each)), each).splitlines()[1:]
+        for each in (200, width)
+    )
+    for full, cut in zip(wide, narrow, strict=True):
+        lost = re.findall(r"[A-Za-z?!]\d+", full)
+        assert lost == re.findall(r"[A-Za-z?!]\d+", cut) or "…" in cut
 
 
 def test_the_options_that_a_memory_chose_are_counted_by_the_right_one() -> None:

@@ -451,7 +451,7 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-UNCERTAIN_LEGEND: Final = "(1–9) right if all uncertain grades are wrong, or right"
+UNCERTAIN_LEGEND: Final = "(1–9) right if none, or all, of the uncertain grades are right"
 
 
 def has_uncertain(matrix: Matrix) -> bool:
@@ -600,7 +600,7 @@ def _compact(each: Tally, width: int) -> list[Span]:
     shown = f" {whole_share(each.accuracy):>5}"
     chips = [f" {stage_chip(label)[0]}{count}" for label, count in each.lost]
     cuts = ("".join(chips[:most]) + " …" * (most < len(chips)) for most in range(len(chips), -1, -1))
-    stages = next((text for text in cuts if cells(shown + text) <= width - 1), "")
+    stages = next((text for text in cuts if cells(shown + text) <= width), "")
     return [Span(shown, "value"), Span(pad(stages, width - cells(shown)), "bad")]
 
 
