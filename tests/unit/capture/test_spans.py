@@ -17,6 +17,7 @@ from memreplay.capture.journal import Journal, JournalReader
 from memreplay.capture.marks import add_mark
 from memreplay.capture.spans import note_spans
 from memreplay.server.otlp import SpanReceiver, environment_of_exporter
+from tests.stubs.in_process import made_in
 
 SAYS = ("I live in Girona.", "I got a promotion to lead engineer!", "My dog is called Bruno.", "Where do I live?")
 MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
@@ -143,6 +144,10 @@ def test_what_spans_do_not_show_is_not_known(path: Path, silent: tuple[str, ...]
         assert (row.evidence_in_prompt, row.answer_in_prompt, row.recall_at_10) == (None, None, None)
         prompt = run.conversation("ann").at(question=row.question_id)["zep"].prompt or ""
         assert prompt.count(row.question) == 1, "the prompt as sent asks it once"
+    output = path.with_name("shadow.json")
+    made_in(path.parent, "shadow", path, "--backend", "rag", "--output", output)
+    (found,) = json.loads(output.read_text(encoding="utf-8"))["memories"]
+    assert (found["marks"], found["unknown"]) == (0, 1)
 
 
 def test_a_call_of_a_model_that_langsmith_exported_is_said(path: Path):

@@ -181,6 +181,19 @@ async def test_an_answer_that_the_dataset_calls_superseded_is_stale_in_every_mem
     assert found.label == "stale" and "“blue”" in found.detail
 
 
+async def test_a_superseded_value_of_which_the_current_one_is_a_part_is_stale() -> None:
+    said = ("I set routes on Mondays and Wednesdays.", "I see.", "I dropped the Monday. Just Wednesdays now.")
+    asked = question(
+        "On which days do I set routes now?",
+        expected="Wednesdays",
+        evidence=("3",),
+        supersedes=("Mondays and Wednesdays",),
+    )
+    reply = Reply(text="On Mondays and Wednesdays.")
+    timeline = await played(asked, real("full_context"), {"full_context": reply}, said=said)
+    assert attribution_of(timeline, "full_context").label == "stale"
+
+
 EXAM = ("The exam is in room B12.", "Good luck.", "I looked again: the exam takes place in room C40.")
 OWNER = ("A Mr Petersen owns the house.", "I see.", "They sold it, so Lindqvist owns the house since May.")
 GOAT = ("The hens cost 40 euros.", "I see.", "The goat costs 90 euros.")

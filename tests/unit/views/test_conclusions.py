@@ -6,7 +6,7 @@ import pytest
 
 from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.question_row import QuestionRow
-from memreplay.views.remarks import conclusions, remarks
+from memreplay.views.remarks import conclusions, headline_remarks, remarks
 from tests.unit.scoring.samples import MODEL, choice, reply, row
 from tests.unit.scoring.test_results import RUN
 
@@ -53,6 +53,15 @@ def test_accuracy_stands_behind_it_lead_by_lead() -> None:
         "hybrid brings more answers into the prompt than rag",
         "hybrid is better than rag",
     ]
+
+
+def test_the_one_table_is_followed_by_what_uncertain_grades_leave_open() -> None:
+    group = [
+        each.model_copy(update={"uncertain": place < 3}) for place, each in enumerate(rows("rag", 2, 40, of=9))
+    ]
+    found = headline_remarks(build_results(RUN, group))
+    assert "uncertain grades leave open how many are right: rag 0 to 3; --judge decides." in found
+    assert not any("uncertain" in each for each in headline_remarks(build_results(RUN, rows("rag", 2, 40, of=9))))
 
 
 def test_the_widest_lead_comes_first() -> None:
