@@ -30,7 +30,7 @@ from memreplay.grading.match import contains, enumeration, has_the_letters_of, m
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import asserted, expected_polarity
-from memreplay.grading.vocabulary import DAY_NAMES, FORMS_A_QUESTION, UNITS
+from memreplay.grading.vocabulary import FORMS_A_QUESTION, UNITS
 from memreplay.text import normalised
 
 _TOO_SHORT = 4
@@ -44,7 +44,7 @@ _SMALL_NUMBER = 1000
 _SHORT_ANSWER = 2
 """Words and figures. A longer answer is hardly said of anything else."""
 _OF_ONE_WORD = 1 / 2
-"""The share of a question's words that a text has to say beside an answer of one word or figure."""
+"""The share of a question's words that a text has to say beside an answer of one word or figure, or a time."""
 _EXACT = 3
 """Digits, without zeros at the end."""
 
@@ -211,7 +211,7 @@ class Answerable:
         dated = [piece for piece in pieces if self._is_under_the_day_of(turn, piece)]
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             is_read = bool(self._sentences_that_say_when)
-            return self._say_when(pieces) or (not is_read and self._names_the_weekday(turn, dated))
+            return self._say_when(pieces) or (not is_read and self._gives_figures_of(turn, dated))
         if self._spans_sessions:
             shared = _shared(self._words_asked, self.turns[turn].text) if turn in self.turns else ()
             if any(self.is_about(piece.text) and _say_all(shared, [piece.text]) for piece in dated):
@@ -241,11 +241,14 @@ class Answerable:
         most = max(shared, default=0)
         return [one for one, count in zip(sentences, shared, strict=True) if count == most and len(one) >= 2]
 
-    def _names_the_weekday(self, turn: str, pieces: Iterable[Piece]) -> bool:
-        """Return whether texts made from a turn name its weekday: "Wednesday"."""
+    def _gives_figures_of(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether texts made from a turn say what a time is counted by: "Wednesday", "for three years"."""
         linked = [piece.text for piece in pieces if turn in piece.turns]
         figures = self._contribution_of(turn).figures
-        return any(not DAY_NAMES.keys().isdisjoint(one) and _say_all(one, linked) for one in figures)
+        return any(
+            any(_is_figure(token) for word in one for token in tokens_of(word)) and _say_all(one, linked)
+            for one in figures
+        )
 
     def _is_under_the_day_of(self, turn: str, piece: Piece) -> bool:
         """Return whether a text of the session of a turn stands under its date, or says it."""
@@ -261,7 +264,7 @@ class Answerable:
         days = list(filter(None, map(self._day_of, self.evidence)))
         lengths = [token for token in tokens_of(self.question.expected) if token.extra in _LENGTHS]
         return len(days) > 1 and any(
-            abs((max(days) - min(days)).days / _LENGTHS[one.extra] - one.number) <= 1 / 2 for one in lengths
+            abs((max(days) - min(days)).days / _LENGTHS[one.extra] - one.number) < 1 for one in lengths
         )
 
     @cached_property
@@ -316,7 +319,7 @@ class Answerable:
             all(any(self._is_precise(time, one) for time in said) for one in self.times)
             for piece in pieces
             for text, said in self._times_by_text(piece)
-            if self.is_about(text)
+            if self.is_about(text, _OF_ONE_WORD)
             or (self._is_linked(piece) and any(_retells(one, text) for one in self._sentences_that_say_when))
         )
 

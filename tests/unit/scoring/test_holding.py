@@ -201,6 +201,8 @@ CHECKS = {"1": "Anna: The valve failed the inspection.", "2": "Anna: The second 
 BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are well."}
 BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
 ROOF = {"1": "Anna: The roof was done Wednesday."}
+GOATS = {"1": "Anna: I have kept them for three years, my goats."}
+SWIM = {"1": "Anna: I started to swim in lakes last Tuesday. The year has started well."}
 OSLO = {"1": "Anna: We were in Oslo yesterday. The goat was at home."}
 TRAMS = {"1": "Anna: I worked in Oman, Norway, Chile and Malta."}
 FEE = {"1": "Anna: The fee rose from 20 to 25.", "2": "Ben: The bank takes 5 pounds a month."}
@@ -233,6 +235,9 @@ KINDS = [
     ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Hot baths and podcasts"}, True),
     ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Anna likes podcasts"}, False),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] Roof done Wednesday"}, True),
+    ("Since when has Anna kept goats?", "2021", GOATS, {"1": "[30 January 2024] Goats kept for three years"}, True),
+    ("Since when has Anna kept goats?", "2021", GOATS, {"1": "[30 January 2024] Anna keeps goats"}, False),
+    ("When did Anna start to swim in lakes?", "23 January 2024", SWIM, {"1": "[23 January 2024] Started"}, False),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] A roof was done"}, False),
     ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] In Oslo yesterday"}, True),
     ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] Anna has a goat"}, False),
@@ -262,6 +267,7 @@ CAKES = {"1": "Ana: I took what I baked to the shelter.", "2": "Ben: Good.", "3"
 DANCE = {"1": "Ana: I won a dance contest.", "2": "Ben: I won one too.", "3": "Ana: We danced in Bath."}
 PRESS = {"1": "Ana: Last week the press found me.", "4": "Ben: Ana, congrats on the press!"}
 FAIR = {"1": "Ana: I plan a fair with four stalls.", "2": "Ana: The fair at school is in four weeks."}
+CHESS = {"1": "Ana: I have begun to play chess.", "2": "Ana: Such a great day!", "3": "Ana: I won at chess!"}
 PUPPY = {
     "1": "Ana: I adopted a cat.",
     "2": "Ana: I adopted a dog.",
@@ -279,6 +285,7 @@ PROMPTS = [
     ("How many stalls does Ana plan at the school?", "four", FAIR, "1", ["2"], False),
     ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "3"], False),
     ("How many weeks between adopting cat and dog?", "3 weeks", PUPPY, "1 2", ["1", "2"], True),
+    ("How long did Ana play chess before she won?", "nearly 4 weeks", CHESS, "1 2 3", ["1", "3"], True),
 ]  # fmt: skip
 
 
@@ -291,7 +298,7 @@ def test_a_prompt_of_turns_holds_what_a_person_finds_in_it(
         id_: Turn(id=id_, number=int(id_), session=1 + (id_ in "23"), role="user", speaker=speaker, text=words)
         for id_, (speaker, words) in lines.items()
     }
-    days = {1: date(2024, 1, 30), 2: date(2024, 2, 20)}
+    days = {1: date(2024, 1, 30), 2: date(2024, 2, 23)}
     answerable = Answerable(question(text, expected=expected, evidence=tuple(evidence.split())), turns, days)
     pieces = []
     for ids in map(str.split, given):
