@@ -9,11 +9,14 @@ from typing import Final
 from memreplay.conversations.models import Question
 from memreplay.grading import Score
 from memreplay.grading.read import Token, content_of, is_among, tokens_of
+from memreplay.grading.times import times_asked_for, times_in
 from memreplay.grading.veto import NAME, NEGATIONS
 
 REJECTED_FOR_FORM: Final = frozenset({"denied", "hedged", "superseded", "candidates"})
 """Ways to reject a reply that has the words of the answer."""
 
+_MONTH: Final = 31
+"""Days."""
 _WEIGHTS: Final = {"closeness": 2.0, "other words": 0.65, "several words": 1.4, "name": -0.75}
 _CERTAIN: Final = 2.4
 """The weights of a logistic regression, and the sum from which on a rejection counts as uncertain.
@@ -30,18 +33,29 @@ def is_uncertain(question: Question, reply: str, scored: Score) -> bool:
 
     Of the accepted replies these are the ones in other words. A rejection is the more doubtful the closer the reply
     is to the answer and the more else it says, most of all where the answer has several words and no name, so that
-    other words can say it. Where nothing was ever said, a reply that denies something is the closer one.
+    other words can say it. Where nothing was ever said, a reply that denies something is the closer one. A time
+    that is said less precisely, or without its year, may be good enough.
     """
     if scored.outcome != "wrong":
         return scored.decided_by == "overlap"
+    if times := times_asked_for(question.text, question.expected):
+        said = [time for time in times_in(reply) if time.days <= _MONTH]
+        if all(any(time.agrees_with(one) for time in said) for one in times):
+            return True
     return sum(_WEIGHTS[sign] * value for sign, value in _signs(question, reply, scored)) > _CERTAIN
 
 
-def _signs(question: Question, reply: str, scored: Score) -> Iterator[tuple[str, float]]:
-    asked, wanted, said = (
-        [token for _, token in content_of(tokens_of(text))] for text in (question.text, question.expected, reply)
+def words_wanted(question: Question) -> Sequence[Token]:
+    """Return the words of the expected answer that the question does not have; all where it has them all."""
+    asked, wanted = (
+        [token for _, token in content_of(tokens_of(text))] for text in (question.text, question.expected)
     )
-    wanted = [token for token in wanted if not is_among(token, asked)] or wanted
+    return [token for token in wanted if not is_among(token, asked)] or wanted
+
+
+def _signs(question: Question, reply: str, scored: Score) -> Iterator[tuple[str, float]]:
+    asked, said = ([token for _, token in content_of(tokens_of(text))] for text in (question.text, reply))
+    wanted = words_wanted(question)
     others = [token for token in said if token.kind != "mark" and not is_among(token, [*asked, *wanted])]
     yield "other words", log1p(len(others))
     if question.abstain:

@@ -30,6 +30,7 @@ from memreplay.grading.read import AT, content_of, folded, same_token, tokens_of
 from memreplay.grading.veto import asked_by, asserted
 from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
+from memreplay.scoring.doubt import DOUBTS, Doubt, doubts_about
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
@@ -56,14 +57,16 @@ class Attribution(Frozen):
 
     ``label`` is None for closed_book, which has no memory to lose anything, for right answers of which it was not
     recorded what they rest on, and where the rules failed, which ``detail`` says. ``loss`` says for ``not_written``
-    how the fact was lost. ``detail`` is in words. ``ranks`` maps each evidence turn that was not in the prompt to
-    its 1-based rank in each retrieval channel, as far down as the memory records them. ``writer`` says what the
-    model that writes did, where a fact was never stored.
+    how the fact was lost. ``detail`` is in words, ``doubt`` the reason for which the verdict is uncertain.
+    ``ranks`` maps each evidence turn that was not in the prompt to its 1-based rank in each retrieval channel, as
+    far down as the memory records them. ``writer`` says what the model that writes did, where a fact was never
+    stored.
     """
 
     label: Label | None
     detail: str
     loss: Loss | None = None
+    doubt: Doubt | None = None
     ranks: Mapping[str, Mapping[str, int]] = {}
     writer: WriterCause | None = None
 
@@ -73,6 +76,15 @@ def _read_less(reply: Reply) -> str:
         f"The model's server counted {reply.usage.prompt:,} tokens of a prompt that has clearly more: it cut the"
         " prompt, and what it read is unknown. Give it a larger window, or use --context-tokens."
     )
+
+
+def _with_doubt(found: Attribution, answerable: Answerable, stages: Stages, said: str) -> Attribution:
+    """Return an attribution of a wrong answer with the first reason for which it is uncertain."""
+    if found.label is not None and answerable.evidence:
+        for doubt in doubts_about(found.label, answerable, stages, said):
+            detail = f"{found.detail} Uncertain: {DOUBTS[doubt]}."
+            return found.model_copy(update={"doubt": doubt, "detail": detail})
+    return found
 
 
 _NO_VERDICT: Final = "No verdict: "
@@ -90,7 +102,8 @@ def verdict_failure(detail: str | None) -> str | None:
 
 _CORRECTS: Final = re.compile(
     r"\b(?:actually|no longer|not any ?more|instead|after all|correction|i was wrong|in fact|now"
-    r"|(?:chang|mov|switch)ed|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+)\b"
+    r"|(?:chang|mov|switch|postpon|reschedul|delay)ed|put (?:back|off)|(?:pushed|brought|moved) (?:back|forward)"
+    r"|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+|(?:aplaz|retras|adelant|pospu?)\w+)\b"
 )
 """Words of a turn that takes back what its speaker said earlier."""
 _ASKS_OF_THE_PAST: Final = re.compile(r"\b(?:did|was|were|had)\b")
@@ -273,10 +286,12 @@ class Attributor:
         if answerable.held_by(stages.in_prompt):
             if not asked.prompt:
                 return Attribution(label="not_visible", detail=_returned(answerable, stages))
-            return self._reader_failed(answerable, stages, score)
-        if stages.are_not_recorded:
+            found = self._reader_failed(answerable, stages, score)
+        elif stages.are_not_recorded:
             return Attribution(label="not_visible", detail=_NOT_RECORDED)
-        return self._lost(answerable, stages, score)
+        else:
+            found = self._lost(answerable, stages, score)
+        return _with_doubt(found, answerable, stages, score.predicted or "")
 
     def _lost(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
         if not answerable.evidence:
@@ -333,9 +348,9 @@ class Attributor:
         """Values of a reply that who said them took back, in a turn of the evidence or before it, and where."""
         answerable, values = self.answerable(question), _values_of(said, question)
         for turn in map(answerable.turns.get, answerable.evidence):
-            if turn is None or not contains(question.expected, turn.text):
+            if turn is None or not answerable.is_said(turn.id, turn.text):
                 continue
-            own = [sentence for sentence in sentences_of(turn.text) if contains(question.expected, sentence)]
+            own = [sentence for sentence in sentences_of(turn.text) if answerable.is_said(turn.id, sentence)]
             before = [
                 one.text
                 for one in answerable.turns.values()

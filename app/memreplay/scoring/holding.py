@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
+from memreplay.grading.doubt import closeness, words_wanted
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
@@ -423,6 +424,29 @@ class Answerable:
         said_little = not self._own_words or known < len(self._own_words) * _SAID_OF_AN_ANSWER
         return said_little and not self._is_computed
 
+    @property
+    def is_conclusion(self) -> bool:
+        """Return whether the evidence says less than half of the words of an answer that is no time, or few of
+        them.
+        """
+        said = [token for turn in self.evidence if turn in self.turns for token in tokens_of(self.turns[turn].text)]
+        is_said = closeness(words_wanted(self.question), said) >= 1 / 2
+        return self._is_inferred or not (is_said or self.asks_for_time)
+
+    @property
+    def asks_for_time(self) -> bool:
+        """Return whether the answer is a time, or a length of time."""
+        return bool(self.times) or self._is_a_length_of_time
+
+    def is_approached_by(self, pieces: Sequence[Piece], least: float) -> bool:
+        """Return whether a line of a session of the evidence says this share of what the question is about."""
+        return any(
+            len(self.topic_in(line)) >= least * len(self._topic) > 0
+            for piece in self._apart(pieces)
+            if not self._sessions.isdisjoint(map(self._session_of, piece.turns | piece.verbatim))
+            for line in piece.text.splitlines()
+        )
+
     @cached_property
     def _operands(self) -> Mapping[str, tuple[frozenset[str], ...]]:
         """Return what the answer is counted from, by the text of the turn that says it: as many names, or two
@@ -538,6 +562,11 @@ class Answerable:
     def _says_all_times(self, text: str, day: date | None = None) -> bool:
         said = times_in(text, day)
         return all(any(time.agrees_with(one) for time in said) for one in self.times)
+
+    def is_said(self, turn: str, text: str) -> bool:
+        """Return whether words of a turn say the expected answer, or its times."""
+        says_when = bool(self.times) and self._says_all_times(text, self._day_of(turn))
+        return says_when or contains(self.question.expected, text)
 
     def is_verbatim(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether one of the texts holds the words of a turn."""

@@ -18,6 +18,7 @@ from memreplay.grading import DecidedBy, GradedByRules, Outcome
 from memreplay.llm.judging import Verdict
 from memreplay.scoring.answer_key import Adjusted
 from memreplay.scoring.counterfactuals import Counterfactual, Cure
+from memreplay.scoring.doubt import Doubt
 from memreplay.scoring.equal_tokens import HeldAt
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.verdicts import Intervention, Label
@@ -78,9 +79,10 @@ class QuestionRow(Frozen):
     and ``cost_usd`` are null if no model was called, or if the call failed without reporting them. The keys after
     ``ms`` are what the aggregates are computed from.
 
-    ``failure`` is the label of ``scoring.attribution``; ``failure_loss`` details ``not_written``,
-    ``failure_writer`` says what the model that writes did then, ``failure_detail`` is a description, and
-    ``failure_ranks`` gives the rank of each missing evidence turn in each retrieval channel.
+    ``failure`` is the label of ``scoring.attribution``, ``failure_doubt`` the reason for which it is uncertain;
+    ``failure_loss`` details ``not_written``, ``failure_writer`` says what the model that writes did then,
+    ``failure_detail`` is a description, and ``failure_ranks`` gives the rank of each missing evidence turn in each
+    retrieval channel.
     ``closed_book_correct`` is whether the same model is correct without any memory.
     ``decided_by`` is the rule that decided the outcome, null where none did; ``uncertain`` is whether the rules
     are often wrong on such replies. ``adjusted`` is the score by the corrected answer key, null if that does not
@@ -148,6 +150,7 @@ class QuestionRow(Frozen):
     recall_at_1: float | None = None
     recall_at_5: float | None = None
     reciprocal_rank: float | None = None
+    failure_doubt: Doubt | None = None
     failure_loss: Loss | None = None
     failure_detail: str | None = None
     failure_writer: WriterCause | None = None

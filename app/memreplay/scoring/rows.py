@@ -102,6 +102,7 @@ def question_row(
         salience=question.salience,
         category=question.category,
         reciprocal_rank=retrieval.reciprocal_rank,
+        failure_doubt=attribution.doubt if attribution else None,
         failure_loss=attribution.loss if attribution else None,
         failure_detail=attribution.detail if attribution else None,
         failure_writer=attribution.writer if attribution else None,

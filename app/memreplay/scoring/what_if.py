@@ -140,7 +140,8 @@ def _corrected(row: QuestionRow) -> dict[str, object]:
     if made.isdisjoint(row.evidence):
         return {"failure_detail": said}
     was = f"{said} Corrected from {row.failure}: what memory made of the evidence leaves the answer out."
-    return {"failure": "not_written", "failure_loss": "distilled_away", "failure_detail": was}
+    found = {"failure": "not_written", "failure_loss": "distilled_away", "failure_detail": was}
+    return found | {"failure_doubt": None}
 
 
 class GivenAnswers:

@@ -133,12 +133,15 @@ def conclusions(results: Results) -> list[str]:
 
 
 def _lost_sentences(results: Results) -> Iterator[str]:
-    """Yield for each memory at which stage its wrong answers were lost."""
-    for name, backend in results.backends.items():
+    """Yield for each memory at which stage its wrong answers were lost, and how many of these are uncertain."""
+    for name, rows in contestants_of(results.questions).items():
+        counts = Counter(row.failure for row in rows)
+        uncertain = Counter(row.failure for row in rows if row.failure_doubt is not None)
         lost = [
-            f"{count} {label.replace('_', ' ')}"
+            f"{counts[label]} {label.replace('_', ' ')}"
+            + (f" ({uncertain[label]} uncertain)" if uncertain[label] else "")
             for label in WRONG
-            if label != "error" and (count := backend.failures.get(label, 0))
+            if label != "error" and counts[label]
         ]
         if lost:
             yield f"{name} lost: {', '.join(lost)}."

@@ -54,6 +54,16 @@ def test_words_in_common_do_not_make_another_value_right(expected: str, text: st
     assert score_recall(recall(text="What?", expected=expected, expected_entities=()), text).outcome == "wrong"
 
 
+@pytest.mark.parametrize(
+    ("text", "uncertain"),
+    [("On 16 December.", True), ("In December 2023.", True), ("16 December 2022.", False), ("In 2023.", False)],
+)
+def test_a_time_that_is_said_less_precisely_is_uncertain(text: str, uncertain: bool) -> None:
+    asked = recall(text="When is the exam?", expected="16 December 2023", expected_entities=())
+    scored = score_recall(asked, text)
+    assert (scored.outcome, scored.uncertain) == ("wrong", uncertain)
+
+
 def test_a_choice_and_an_error_are_never_uncertain() -> None:
     assert not score_reply(choice(), reply("3")).uncertain
     assert not score_reply(recall(), reply(None, error="timed out")).uncertain

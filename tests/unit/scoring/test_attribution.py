@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memory_backends.base import BackendError, Exchange
+from memreplay.conversations.models import Question
 from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.verdicts import LABELS
@@ -197,6 +198,7 @@ async def test_a_superseded_value_of_which_the_current_one_is_a_part_is_stale() 
 EXAM = ("The exam is in room B12.", "Good luck.", "I looked again: the exam takes place in room C40.")
 OWNER = ("A Mr Petersen owns the house.", "I see.", "They sold it, so Lindqvist owns the house since May.")
 GOAT = ("The hens cost 40 euros.", "I see.", "The goat costs 90 euros.")
+VISIT = ("My visit is on the 14th of March.", "Good.", "They put back the visit to the 4th of April.")
 SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
 
 
@@ -220,6 +222,8 @@ SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
         ("Which room is the exam in?", "C40", EXAM, "3", "It is in B12.", "stale"),
         ("Who owns the house?", "Lindqvist", OWNER, "3", "Petersen", "stale"),
         ("How much does the goat cost?", "90 euros", GOAT, "3", "40 euros", "misread"),
+        ("On which day is my visit?", "4 April 2024", VISIT, "3", "On the 14th of March.", "stale"),
+        ("On which day is my visit?", "4 April 2024", VISIT, "3", "On the 20th of March.", "misread"),
         ("Which city did I see in autumn?", "Bergen", SEEN, "3", "Oslo", "misread"),
     ],
 )
@@ -262,6 +266,50 @@ async def test_of_several_missing_turns_the_one_lost_at_the_earliest_stage_decid
     found = attribution_of(timeline, "facts")
     assert (found.label, found.loss) == ("not_written", "gated")
     assert "What turn 1 says was retrieved" in found.detail
+
+
+SOLD = ("The kayak is sold at last!", "Good.", "I sold the kayak on 9 June 2023.", "I see.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "memory", "reply", "doubt"),
+    [
+        (
+            question("Where is the kayak?", expected="old garage", evidence=("3",)),
+            "held",
+            "An old barn.",
+            "near_answer",
+        ),
+        (question("Where is the kayak?", expected="old garage", evidence=("3",)), "held", "At sea.", None),
+        (question("What am I likely?", expected="a keen sailor", evidence=("3",)), "none", "A cook.", "conclusion"),
+        (question("Where is the kayak?", expected="old garage", evidence=("3",)), "none", "At sea.", None),
+        (
+            question("Which colours did I like?", expected="blue and green", evidence=("1", "5")),
+            "one",
+            "Red.",
+            "several_turns",
+        ),
+    ],
+)
+async def test_a_verdict_says_where_it_is_uncertain(
+    asked: Question, memory: str, reply: str, doubt: str | None
+) -> None:
+    fates = {
+        "held": {"3": Fate("old garage")},
+        "none": {},
+        "one": {"1": Fate("blue"), "5": Fate(is_dropped=True)},
+    }
+    facts = FactsMemory(fates[memory], given=tuple(fates[memory])[:1])
+    found = attribution_of(await played(asked, {"facts": facts}, {"facts": Reply(text=reply)}), "facts")
+    assert found.doubt == doubt and ("Uncertain: " in found.detail) is (doubt is not None)
+
+
+@pytest.mark.parametrize(("told", "doubt"), [("kayak sold", "same_session"), ("raining", None)])
+async def test_a_time_that_another_text_of_the_session_may_tell_is_uncertain(told: str, doubt: str | None) -> None:
+    asked = question("When was the kayak sold?", expected="9 June 2023", evidence=("3",))
+    facts = FactsMemory({"1": Fate(told)}, given=("1",))
+    timeline = await played(asked, {"facts": facts}, {"facts": Reply(text="In May.")}, said=SOLD)
+    assert attribution_of(timeline, "facts").doubt == doubt
 
 
 # ---- right answers ---------------------------------------------------------------------------------------------

@@ -64,6 +64,15 @@ def test_the_one_table_is_followed_by_what_uncertain_grades_leave_open() -> None
     assert not any("uncertain" in each for each in headline_remarks(build_results(RUN, rows("rag", 2, 40, of=9))))
 
 
+def test_it_says_how_many_verdicts_are_uncertain() -> None:
+    group = [
+        each.model_copy(update={"failure": "misread", "failure_doubt": "near_answer" if place < 5 else None})
+        for place, each in enumerate(rows("rag", 2, 40, of=9))
+        if each.outcome == "wrong"
+    ]
+    assert f"rag lost: {len(group)} misread (3 uncertain)." in headline_remarks(build_results(RUN, group))
+
+
 def test_the_widest_lead_comes_first() -> None:
     found = said(rows("a", 39, 39), rows("b", 24, 24), rows("c", 6, 6), rows("oracle", 40, 40))
     assert [each.split(" here:")[0] for each in found] == [

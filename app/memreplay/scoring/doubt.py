@@ -1,0 +1,46 @@
+"""Why a verdict may be wrong: the kinds of answers and prompts on which people often say another stage.
+
+The signs were chosen on 200 wrong answers that people labelled, and counted on others: see the README of the
+recordings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+from memreplay.grading.doubt import closeness, words_wanted
+from memreplay.grading.read import content_of, tokens_of
+from memreplay.scoring.evidence_trail import Stages
+from memreplay.scoring.holding import Answerable
+from memreplay.scoring.verdicts import Label
+
+Doubt = Literal["near_answer", "conclusion", "several_turns", "same_session"]
+
+DOUBTS: Final[Mapping[Doubt, str]] = {
+    "near_answer": "the reply comes close to the answer, so that the grade may be wrong",
+    "conclusion": "the answer is a conclusion, which other turns in the prompt may allow",
+    "several_turns": "the answer takes several turns, and others may say what was not written of these",
+    "same_session": "the prompt has another text of that session about the question, which may tell when",
+}
+"""Reasons for which a verdict is uncertain."""
+
+_NEAR_ANSWER = 3 / 10
+"""The closeness of a reply to an answer from which on it may have been right."""
+_NEAR_QUESTION = 2 / 5
+"""The share of the words of a question that tell what it is about, in a text that may answer it."""
+
+
+def doubts_about(label: Label, answerable: Answerable, stages: Stages, said: str) -> Iterator[Doubt]:
+    """Yield the reasons for which the verdict on a wrong answer, the reply ``said``, is uncertain."""
+    if label in ("misread", "abstained"):
+        wanted = words_wanted(answerable.question)
+        if closeness(wanted, [token for _, token in content_of(tokens_of(said))]) >= _NEAR_ANSWER:
+            yield "near_answer"
+    elif label in ("not_written", "not_retrieved", "cut"):
+        if answerable.is_conclusion:
+            yield "conclusion"
+        if label == "not_written" and len(answerable.evidence) > 1:
+            yield "several_turns"
+        if answerable.asks_for_time and answerable.is_approached_by(stages.in_prompt, _NEAR_QUESTION):
+            yield "same_session"
