@@ -30,7 +30,7 @@ from memreplay.grading.read import AT, content_of, folded, same_token, tokens_of
 from memreplay.grading.veto import asked_by, asserted
 from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
-from memreplay.scoring.doubt import DOUBTS, Doubt, doubts_about
+from memreplay.scoring.doubt import Doubt, doubted, doubts_about
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
@@ -82,8 +82,7 @@ def _with_doubt(found: Attribution, answerable: Answerable, stages: Stages, said
     """Return an attribution of a wrong answer with the first reason for which it is uncertain."""
     if found.label is not None and answerable.evidence:
         for doubt in doubts_about(found.label, answerable, stages, said):
-            detail = f"{found.detail} Uncertain: {DOUBTS[doubt]}."
-            return found.model_copy(update={"doubt": doubt, "detail": detail})
+            return found.model_copy(update={"doubt": doubt, "detail": f"{found.detail} {doubted(doubt)}"})
     return found
 
 

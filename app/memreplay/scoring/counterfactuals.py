@@ -34,7 +34,7 @@ CURES: Final[tuple[Cure, ...]] = get_args(Cure)
 
 CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "confirmed": "a change that mends only the blamed stage repairs the answer",
-    "refuted": "the prompt had none of the evidence's words, and adding them repairs the answer: memory lost it",
+    "refuted": "the prompt had no words of the evidence, and adding them repairs it: memory may have lost it",
     "compound": "only a change that mends another stage, or more than the blamed one, repairs the answer",
     "reader_limit": "not even the evidence alone gets a right answer from this model",
     "noise": "the same prompt, asked again, gets a right answer",
@@ -93,8 +93,8 @@ def cure_of(
 
     Nothing is decided without the control. ``abstain``: the right answer is that it was never said, so that the
     model without any memory takes the place of the evidence alone. ``others_agree``: closed book or several others
-    gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence, and
-    ``shows_all`` all of them.
+    gave the same answer, independently of this one. ``shows_evidence``: the prompt had words of the evidence, or
+    said the answer itself; ``shows_all``: it had all of these words.
 
     A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
     which the prompt lacked. Such a verdict, or that an outdated value was preferred, is refuted where the prompt
@@ -173,7 +173,7 @@ STEP_MEANINGS: Final[Mapping[Step, str]] = {
     "noise": "right when asked again",
     "memory": "lost by memory; repaired by bringing it into the prompt",
     "reading": "in the prompt; repaired by presenting it otherwise",
-    "refuted": "said to be in the prompt; repaired by bringing the evidence's own words",
+    "refuted": "said to be in the prompt in other words; repaired by the evidence's own",
     "compound": "repaired only by mending another stage, or more than one",
     "reader_limit": "beyond this model, even from the evidence alone",
     "key_in_doubt": "the published answer is in doubt",

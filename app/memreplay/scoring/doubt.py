@@ -15,15 +15,22 @@ from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.verdicts import Label
 
-Doubt = Literal["near_answer", "conclusion", "several_turns", "same_session"]
+Doubt = Literal["near_answer", "conclusion", "several_turns", "same_session", "refuted"]
 
 DOUBTS: Final[Mapping[Doubt, str]] = {
     "near_answer": "the reply comes close to the answer, so that the grade may be wrong",
     "conclusion": "the answer is a conclusion, which other turns in the prompt may allow",
     "several_turns": "the answer takes several turns, and others may say what was not written of these",
     "same_session": "the prompt has another text of that session about the question, which may tell when",
+    "refuted": "with the words of the evidence the model is right, so that memory may have left it out",
 }
-"""Reasons for which a verdict is uncertain."""
+"""Reasons for which a verdict is uncertain; ``refuted`` follows from asking again."""
+
+
+def doubted(doubt: Doubt) -> str:
+    """Return the sentence behind the details of an uncertain verdict."""
+    return f"Uncertain: {DOUBTS[doubt]}."
+
 
 _NEAR_ANSWER = 3 / 10
 """The closeness of a reply to an answer from which on it may have been right."""

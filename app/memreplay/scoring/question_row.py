@@ -93,7 +93,8 @@ class QuestionRow(Frozen):
     by hand on the why screen. A label changes no score.
 
     ``at_tokens`` is what the first hits hold, by token budget; null where recall@k is. ``answer_in_prompt`` is
-    whether the prompt held the answer, word for word or by its content. ``cut_tokens`` were retrieved and did not
+    whether the prompt held the answer, word for word or by its content, ``answer_said`` whether a text in it says
+    the expected answer itself. ``cut_tokens`` were retrieved and did not
     fit the prompt. ``blind_guess`` is the chance that a guesser is right who sees only the options. ``abstain`` is
     whether the right answer is that it was never said, ``abstained`` whether the reply says so (null for an error).
 
@@ -161,6 +162,7 @@ class QuestionRow(Frozen):
     earlier_conversations: int = 0
     at_tokens: dict[str, HeldAt] | None = None
     answer_in_prompt: bool | None = None
+    answer_said: bool | None = None
     cut_tokens: int = 0
     blind_guess: float | None = None
     abstain: bool = False

@@ -34,6 +34,7 @@ from memreplay.scoring.holding import Answerable
 from memreplay.scoring.published import published_f1
 from memreplay.scoring.question_row import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
 from memreplay.scoring.statistics import mean
+from memreplay.scoring.what_if import says_answer
 
 MAX_SCORE = 1.0
 
@@ -142,6 +143,7 @@ def _figures(
         "adjusted": answer_key.adjusted(question, stages.asked, reply, score) if answer_key is not None else None,
         "at_tokens": held_at_tokens(answerable, hits, stages.piece_of) if has_ranking else None,
         "answer_in_prompt": None if retrieval.evidence_in_prompt is None else answerable.held_by(stages.in_prompt),
+        "answer_said": says_answer(question, (piece.text for piece in stages.in_prompt)),
         "blind_guess": _blind_guess(question),
         "abstained": None if score.outcome == "error" else is_abstention(score.predicted or ""),
     }

@@ -12,6 +12,7 @@ from memory_backends.controls import CLOSED_BOOK, CONTROLS, ORACLE
 from memreplay.conversations.models import Question
 from memreplay.grading import Score
 from memreplay.grading.judge import is_abstention
+from memreplay.grading.match import contains
 from memreplay.scoring.counterfactuals import (
     CURES,
     STEP_MEANINGS,
@@ -25,6 +26,7 @@ from memreplay.scoring.counterfactuals import (
     cure_of,
     least_repair,
 )
+from memreplay.scoring.doubt import doubted
 from memreplay.scoring.groups import Key, key_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.statistics import paired_interval, wilson_interval
@@ -111,7 +113,7 @@ def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], answers: Given
         return row
     ordered = tuple(sorted(asked, key=lambda each: INTERVENTIONS.index(each.intervention)))
     others_agree = answers.others_agree(_given(row), ordered, abstain=row.abstain)
-    shown = shows_evidence(row.evidence, row.hits, row.evidence_in_prompt)
+    shown = bool(row.answer_said) or shows_evidence(row.evidence, row.hits, row.evidence_in_prompt)
     cure = cure_of(
         row.failure,
         ordered,
@@ -120,9 +122,10 @@ def _with_cure(row: QuestionRow, asked: Sequence[Counterfactual], answers: Given
         shows_evidence=shown,
         shows_all=row.evidence_in_prompt is not False,
     )
-    corrected = _corrected(row) if cure == "refuted" else {}
-    found = {"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)}
-    return row.model_copy(update=found | corrected)
+    found: dict[str, object] = {"counterfactuals": ordered, "cure": cure, "cured_by": least_repair(ordered)}
+    if cure == "refuted":
+        found |= {"failure_doubt": "refuted", "failure_detail": f"{row.failure_detail} {doubted('refuted')}"}
+    return row.model_copy(update=found)
 
 
 def shows_evidence(evidence: Iterable[str], hits: Iterable[ShownHit], has_all: bool | None) -> bool:
@@ -130,18 +133,9 @@ def shows_evidence(evidence: Iterable[str], hits: Iterable[ShownHit], has_all: b
     return bool(has_all) or not {turn for hit in hits if hit.in_prompt for turn in hit.turns}.isdisjoint(evidence)
 
 
-def _corrected(row: QuestionRow) -> dict[str, object]:
-    """Return the true verdict after a refuted one: what was made of the evidence leaves the answer out.
-
-    Where nothing in the prompt was made of it, it is not known which stage lost it, and the label stays.
-    """
-    said = f"{row.failure_detail or ''} Refuted: with the words of the evidence the model is right.".strip()
-    made = {turn for hit in row.hits if hit.in_prompt for turn in hit.sources}
-    if made.isdisjoint(row.evidence):
-        return {"failure_detail": said}
-    was = f"{said} Corrected from {row.failure}: what memory made of the evidence leaves the answer out."
-    found = {"failure": "not_written", "failure_loss": "distilled_away", "failure_detail": was}
-    return found | {"failure_doubt": None}
+def says_answer(question: Question, texts: Iterable[str]) -> bool:
+    """Return whether a text in a prompt says the expected answer itself, so that memory did not lose it."""
+    return any(contains(question.expected, text) for text in texts)
 
 
 class GivenAnswers:

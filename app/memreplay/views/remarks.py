@@ -486,7 +486,7 @@ def _what_if_sentences(results: Results) -> Iterator[str]:
             counts = ", ".join(f"{number} {cure.replace('_', ' ')}" for cure, number in found.cures.items())
             yield f"{name}: {counts}"
         if refuted := found.cures.get("refuted"):
-            yield f"{name}: {refuted} of {found.asked} verdicts refuted by asking again, and corrected where known"
+            yield f"{name}: {refuted} of {found.asked} verdicts refuted by asking again"
     doubted = dict.fromkeys(
         f"{row.conversation} {row.question_id}" for row in results.questions if row.cure == "key_in_doubt"
     )

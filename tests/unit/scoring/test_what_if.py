@@ -99,17 +99,17 @@ def test_that_memory_lost_a_fact_is_not_confirmed_where_a_part_of_the_prompt_is_
         assert cure_of(label, again, abstain=False, others_agree=False) == "compound"
 
 
-def test_a_refuted_verdict_is_corrected_and_says_so() -> None:
+@pytest.mark.parametrize(("said", "cure", "doubt"), [(False, "refuted", "refuted"), (True, "compound", None)])
+def test_a_verdict_is_refuted_and_uncertain_unless_the_prompt_said_the_answer(
+    said: bool, cure: str, doubt: str | None
+) -> None:
     distilled = HitRow("h", "s", 1, None, turns=(), sources=("t1",), in_prompt=True, tokens=3)
     wrong = row(1, "wrong", failure="misread", evidence=("t1",), hits=(distilled,), failure_detail="It was there.")
+    wrong = wrong.model_copy(update={"answer_said": said})
     key = (wrong.conversation, wrong.backend, wrong.model, wrong.question_id, wrong.repeat)
-    (corrected,) = with_cures([wrong], {key: asked({"unchanged": False, "evidence_added": True})})
-    assert (corrected.cure, corrected.failure, corrected.failure_loss) == (
-        "refuted",
-        "not_written",
-        "distilled_away",
-    )
-    assert corrected.failure_detail is not None and "Corrected from misread" in corrected.failure_detail
+    (found,) = with_cures([wrong], {key: asked({"unchanged": False, "evidence_added": True})})
+    assert (found.cure, found.failure, found.failure_doubt) == (cure, "misread", doubt)
+    assert found.failure_detail is not None and ("Uncertain: " in found.failure_detail) is (doubt is not None)
 
 
 def test_the_least_change_is_named() -> None:

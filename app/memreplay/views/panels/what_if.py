@@ -13,7 +13,7 @@ from memreplay.runtime.changes import Change
 from memreplay.runtime.reasking import Cost
 from memreplay.scoring.counterfactuals import CURE_MEANINGS, MEANINGS, Counterfactual, cure_of, least_repair
 from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention, Label
-from memreplay.scoring.what_if import shows_evidence
+from memreplay.scoring.what_if import says_answer, shows_evidence
 from memreplay.timeline.timeline import Answer
 from memreplay.views.panels.answers import head_lines
 from memreplay.views.text import Line, Span, line, one_line, paragraphs
@@ -61,7 +61,8 @@ def _verdict_lines(
         asked,
         abstain=question.abstain,
         others_agree=agreement(asked),
-        shows_evidence=shows_evidence(question.evidence, answer.asked.hits, has_all),
+        shows_evidence=says_answer(question, (hit.text for hit in answer.asked.hits if hit.in_prompt))
+        or shows_evidence(question.evidence, answer.asked.hits, has_all),
         shows_all=has_all is not False,
     )
     if cure is None:
