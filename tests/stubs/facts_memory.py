@@ -30,13 +30,13 @@ _FACTORS = SignificanceFactors(
 
 @dataclass(frozen=True)
 class Fate:
-    """What becomes of a turn: a fact with a value is kept, or it is dropped; a fact may end older turns' facts.
+    """What becomes of a turn: a fact with a value is kept, or ``dropped`` is; a fact may end older turns' facts.
 
     What is ``in_words`` is kept as it was said, and is no fact.
     """
 
     value: str | None = None
-    is_dropped: bool = False
+    dropped: str | None = None
     supersedes: str | None = None
     removes: str | None = None
     in_words: bool = False
@@ -85,19 +85,19 @@ class FactsMemory(MemoryBackend):
             await self._store.change_payload(COLLECTION, self._id(fate.supersedes), {"superseded_by": id_})
         if fate.removes is not None:
             await self._store.remove(COLLECTION, [self._id(fate.removes)])
-        if fate.is_dropped or fate.supersedes is not None:
+        if fate.dropped is not None or fate.supersedes is not None:
             self.trace.decide(
                 PromotionDecision(
                     candidate_id=turn,
-                    content=f"what turn {turn} says",
+                    content=fate.dropped or f"what turn {turn} says",
                     slot=None,
                     sources=(turn,),
                     factors=_FACTORS,
                     score=0.42,
                     threshold=0.6,
-                    decision="DROP" if fate.is_dropped else "UPDATE",
+                    decision="DROP" if fate.dropped is not None else "UPDATE",
                     justification="It was written down.",
-                    knowledge_id=None if fate.is_dropped else id_,
+                    knowledge_id=None if fate.dropped is not None else id_,
                     superseded_id=self._id(fate.supersedes) if fate.supersedes else None,
                 )
             )

@@ -212,7 +212,12 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
         return lost("superseded", f"What turn {turn} says was stored, and a later value replaced it.")
     if answerable.part_held_by(turn, stages.memory.removed):
         return lost("expired", f"What turn {turn} says was stored and removed again.")
-    if dropped := stages.memory.dropped_from(turn):
+    dropped = [
+        decision
+        for decision in stages.memory.dropped_from(turn)
+        if _says_some(turn, answerable, Piece(decision.content, frozenset([turn])))
+    ]
+    if dropped:
         best = max(dropped, key=lambda decision: decision.score)
         return lost(
             "gated",
@@ -235,6 +240,11 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     return lost(
         "distilled_away", f"Memory heard turn {turn}; nothing stored names that turn or holds what it says of this."
     )
+
+
+def _says_some(turn: str, answerable: Answerable, piece: Piece) -> bool:
+    """Return whether a text made from a turn has some of what the turn contributes to the answer."""
+    return answerable.part_begun_by(turn, [piece]) or answerable.part_held_by(turn, [piece])
 
 
 def _writer_of(turn: str, loss: Loss, answerable: Answerable, stages: Stages) -> Finding | None:

@@ -107,9 +107,14 @@ async def test_a_turn_that_the_conversation_does_not_have_was_never_observed() -
 
 
 async def test_a_candidate_below_the_threshold_was_gated_with_its_significance() -> None:
-    found = await by_facts(FactsMemory({"5": Fate(is_dropped=True), "1": Fate("blue")}))
+    found = await by_facts(FactsMemory({"5": Fate(dropped="green"), "1": Fate("blue")}))
     assert (found.label, found.loss) == ("not_written", "gated")
     assert "0.42 is below 0.60" in found.detail
+
+
+async def test_a_dropped_candidate_that_says_nothing_of_the_answer_is_not_why_it_was_lost() -> None:
+    found = await by_facts(FactsMemory({"5": Fate(dropped="the user is cheerful"), "1": Fate("blue")}))
+    assert (found.label, found.loss) == ("not_written", "distilled_away")
 
 
 async def test_a_fact_that_was_removed_again_expired() -> None:
@@ -260,7 +265,7 @@ async def test_a_wrong_answer_with_all_evidence_in_the_prompt_is_misread(backend
 
 
 async def test_of_several_missing_turns_the_one_lost_at_the_earliest_stage_decides() -> None:
-    memory = FactsMemory({"1": Fate("blue"), "5": Fate(is_dropped=True)}, given=("7",), cut=("1",))
+    memory = FactsMemory({"1": Fate("blue"), "5": Fate(dropped="green")}, given=("7",), cut=("1",))
     asked = question(evidence=("1", "5"), expected="first blue, then green", expected_entities=("blue", "green"))
     timeline = await played(asked, {"facts": memory}, {"facts": PURPLE})
     found = attribution_of(timeline, "facts")
@@ -297,7 +302,7 @@ async def test_a_verdict_says_where_it_is_uncertain(
     fates = {
         "held": {"3": Fate("old garage")},
         "none": {},
-        "one": {"1": Fate("blue"), "5": Fate(is_dropped=True)},
+        "one": {"1": Fate("blue"), "5": Fate(dropped="green")},
     }
     facts = FactsMemory(fates[memory], given=tuple(fates[memory])[:1])
     found = attribution_of(await played(asked, {"facts": facts}, {"facts": Reply(text=reply)}), "facts")
