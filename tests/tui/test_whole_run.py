@@ -122,6 +122,28 @@ async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_
         assert pilot.app.screen is replay
 
 
+async def test_only_recordings_of_the_same_conversations_are_offered_for_a_comparison(
+    recorded: Launch, tmp_path: Path
+) -> None:
+    same = record_changed(tmp_path / "same.sqlite3", {("q2", "hybrid"): "correct"}, top_k=20)
+    apart = record(tmp_path / "apart.sqlite3", "elsewhere")
+    no_recording = tmp_path / "broken.sqlite3"
+    no_recording.write_text("nothing")
+    found = [apart, no_recording, same]
+    async with open_replay(replace(recorded, recordings=lambda: found), (80, 24)) as pilot:
+        await pilot.press("r", "d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        offered = pilot.app.screen.query_one("#pick", OptionList)
+        assert [str(option.prompt).split()[0] for option in offered.options] == ["same"]
+        assert str(offered.border_title) == "compare with · left out: 2 without a common conversation"
+        await pilot.press("escape")
+        found.remove(same)
+        await pilot.press("d")
+        await until(pilot, lambda: bool(pilot.app._notifications))
+        (note,) = pilot.app._notifications
+        assert "left out: 2 without a common conversation" in note.message
+
+
 async def test_settings_stand_beside_the_budget_curve(recorded: Launch) -> None:
     async with open_replay(recorded, (120, 40)) as pilot:
         await pilot.press("r", "u")
