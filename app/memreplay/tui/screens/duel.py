@@ -156,7 +156,7 @@ class DuelScreen(AnswerScreen[AskKey | None]):
             Span("  asked by hand" if asked.by_hand else "", "warn"),
             Span(f"  cut again: {words}; no model is asked", "changed")
             if is_changed
-            else Span(f"  as recorded: {words} at most", "dim"),
+            else Span(f"  as recorded: {words} at most" if limits.hits else "", "dim"),
         )
         signs = [
             part

@@ -182,7 +182,8 @@ class WhyScreen(AnswerScreen[Destination | None]):
         absent = absent_lines(self._timeline.conversation, shown.absent, what)
         recorded, returned = "the prompt as sent", "what memory returned (the prompt was not recorded)"
         prompt.border_title = Content(recorded if shown.is_recorded else returned)
-        prompt.border_subtitle = Content(f"{answer.asked.context_tokens:,} tokens of memory")
+        tokens = "unknown" if answer.asked.why_empty == "not_recorded" else f"{answer.asked.context_tokens:,}"
+        prompt.border_subtitle = Content(f"{tokens} tokens of memory")
         lines = [*absent, *shown.lines]
         first = shown.first_evidence
         prompt.show(lines, in_view=len(absent) + first if first is not None else None)
