@@ -29,9 +29,7 @@ _REASONS = 3
 
 def remarks(results: Results) -> list[str]:
     """Return the sentences below the tables: each comparison, and caveats."""
-    sentences = []
-    if results.run.status != "finished":
-        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences = _partial_sentences(results)
     sentences += _sample_sentences(results)
     sentences += _prompt_sentences(results)
     sentences += _reader_sentences(results)
@@ -97,9 +95,7 @@ def headline_remarks(results: Results) -> list[str]:
 
     What makes figures partial or wrong is said too: a run that is not over, a sample, errors.
     """
-    sentences = []
-    if results.run.status != "finished":
-        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences = _partial_sentences(results)
     sentences += _sample_sentences(results)
     sentences += _prompt_sentences(results)
     sentences += _judge_sentences(results)
@@ -262,6 +258,14 @@ def _comparison_sentences(results: Results) -> list[str]:
         f"detectable is the smallest difference that {' or '.join(names)} at {level} finds with a power of 80 %"
     )
     return [f"comparisons: {'; '.join(parts)}."]
+
+
+def _partial_sentences(results: Results) -> list[str]:
+    """Say so if the run is not over."""
+    if results.run.status == "finished":
+        return []
+    what = "is still running" if results.run.status == "running" else "was interrupted"
+    return [f"partial: the run {what}, and these are the answers that it has so far."]
 
 
 def _sample_sentences(results: Results) -> list[str]:
