@@ -10,6 +10,7 @@ from textual.widgets import OptionList
 
 from memreplay.engine.events import AnswerScored
 from memreplay.grading import RetrievalScore, Score
+from memreplay.paths import demo_recording
 from memreplay.scoring.aggregates import headline_of
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import group_of
@@ -30,7 +31,7 @@ from memreplay.views.panels.results import Matrix, tally, title_of
 from tests.tui.answers import answers
 from tests.tui.builder import conversation, events, record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-from tests.tui.looking import questions_title, text_of, typed
+from tests.tui.looking import questions_title, seen, text_of, typed
 
 
 async def listed(pilot: Pilot[None]) -> ResultsScreen:
@@ -142,6 +143,17 @@ async def test_only_recordings_of_the_same_conversations_are_offered_for_a_compa
         await until(pilot, lambda: bool(pilot.app._notifications))
         (note,) = pilot.app._notifications
         assert "left out: 2 without a common conversation" in note.message
+
+
+async def test_the_legend_is_whole_on_a_small_screen(launch: Launch) -> None:
+    async with open_app(replace(launch, recordings=lambda: [demo_recording()]), (80, 24)) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+        await until(pilot, lambda: "M misread" in text_of(pilot, "#legend"))
+        await pilot.pause()
+        legend = seen(pilot.app.screen.query_one("#legend", LinesView))
+        assert legend.split()[-4:] == ["not", "retrieved", "✓", "right"] and len(legend.splitlines()) == 2
 
 
 async def test_settings_stand_beside_the_budget_curve(recorded: Launch) -> None:

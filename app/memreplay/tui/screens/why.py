@@ -46,7 +46,7 @@ from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.terminal import WIDTHS
-from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Head, Legend, LinesView
 from memreplay.views.panels.answers import AnswersTable, head_lines, key_of
 from memreplay.views.panels.duel import ladder_lines
 from memreplay.views.panels.why import (
@@ -111,7 +111,7 @@ class WhyScreen(AnswerScreen[Destination | None]):
         with Container(id="why"):
             yield LinesView(id="verdict", classes="panel")
             yield LinesView(id="prompt", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:
