@@ -15,7 +15,7 @@ _LARGEST_SCORE = 1e300
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
 
-MOST_LEVELS = 240
+MOST_LEVELS = 250
 """Values inside each other, in a state. Pydantic writes no event with more than 255."""
 
 

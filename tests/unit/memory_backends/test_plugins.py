@@ -103,7 +103,7 @@ async def test_what_is_lost_between_two_writes_is_no_deletion_of_the_memory() ->
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("Hoarding", "more than 200,000 values"), ("Nesting", "more than 240 values inside each other")],
+    [("Hoarding", "more than 200,000 values"), ("Nesting", "more than 250 values inside each other")],
 )
 async def test_of_a_memory_that_holds_too_much_nothing_is_said(name: str, problem: str) -> None:
     memory = created(f"{STUBS}:{name}")
