@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from memory_backends.base import BackendError, Cut, Exchange, Hit, Message, Recall, Snapshot
+from memory_backends.storable import MOST_LEVELS, is_deeper
 from memory_backends.stores.trace import (
     AppendChange,
     Change,
@@ -261,6 +262,8 @@ def beyond_limits(snapshot: Snapshot) -> str:
                 f"it holds more than {MOST_ITEMS:,} values or {MOST_CHARACTERS:,} characters (at least"
                 f" {items + len(left):,} and {characters:,}): what it holds is unknown"
             )
+    if is_deeper([snapshot.values, snapshot.points]):
+        return f"it holds more than {MOST_LEVELS} values inside each other: what it holds is unknown"
     return ""
 
 

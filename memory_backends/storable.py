@@ -5,6 +5,7 @@ A provider, an agent, a plug-in or a file may send more: half a surrogate pair, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 from typing import Annotated, Any
 
@@ -13,6 +14,24 @@ from pydantic import AfterValidator
 _LARGEST_SCORE = 1e300
 
 _SMALLEST, _LARGEST = -(2**63), 2**64 - 1
+
+MOST_LEVELS = 250
+"""Values inside each other, in a state. Pydantic writes no event with more than 255."""
+
+
+def is_deeper(value: Any, levels: int = MOST_LEVELS) -> bool:
+    """Return whether a value has values inside each other on more levels than these."""
+    inside = [value]
+    for _ in range(levels + 1):
+        inside = [
+            part
+            for each in inside
+            if isinstance(each, Mapping | list | tuple)
+            for part in (each.values() if isinstance(each, Mapping) else each)
+        ]
+        if not inside:
+            return False
+    return True
 
 
 def storable(text: str) -> str:

@@ -15,7 +15,7 @@ EXIT_REGRESSION = 6
 EXIT_INTERRUPTED = 130
 
 _FULL_DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-_FIXABLE = _FULL_DISK | {errno.ENAMETOOLONG, errno.EROFS, errno.EMFILE}
+_FIXABLE = _FULL_DISK | {errno.ENAMETOOLONG, errno.EROFS, errno.EMFILE, errno.EACCES}
 
 
 class MemreplayError(Exception):

@@ -130,7 +130,7 @@ def _effect(name: str, value: Any) -> str | None:
     if name in MOST:
         return None if value <= MOST[name] else f"is beyond {MOST[name]:,}, the most that a file may choose"
     if name in _ONLY_STRICTER:
-        return None if value is _ONLY_STRICTER[name] else "is a choice of yours"
+        return None if value is _ONLY_STRICTER[name] else "may be set only by you"
     match name:
         case _ if name in _NAMES:
             return None
@@ -146,7 +146,7 @@ def _effect(name: str, value: Any) -> str | None:
             return None
         case _ if name in _SENT:
             return _SENT[name].format(_shown(str(value)))
-    return "is a choice of yours"
+    return "may be set only by you"
 
 
 def _effect_of_backend(name: str) -> str | None:

@@ -205,9 +205,12 @@ def test_a_second_process_on_a_recording_is_refused_and_a_killed_one_leaves_no_l
             second = run_cli(*options(server, tmp_path, *resume))
             assert (second.code, second.out) == (2, "")
             assert "another memreplay is writing" in second.err and "Traceback" not in second.err
-        assert run_cli("recordings", "show", tmp_path / "r.sqlite3").code == 0
+        assert "\trunning\t" in run_cli("recordings", "show", tmp_path / "r.sqlite3").out
+        assert "partial: the run is still running" in run_cli("report", tmp_path / "r.sqlite3").out
         run.signal(SIGKILL)
         run.wait()
+        assert "\tinterrupted\t" in run_cli("recordings", "show", tmp_path / "r.sqlite3").out
+        assert "partial: the run was interrupted" in run_cli("report", tmp_path / "r.sqlite3").out
         server.behaviour = reply_to
         assert run_cli(*options(server, tmp_path, "--resume")).code == 0
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memreplay.paths import demo_recording
 from tests.cli.conftest import RunCli
 from tests.stubs.published_results import amb, amb_row, locomo, said
 
@@ -82,6 +85,22 @@ def test_an_autopsy_prints_and_writes_a_page(run_cli: RunCli, tmp_path: Path, so
     assert "1 wrong answer had the evidence but not the date of its session" in ran.out
     assert "memreplay autopsy shelf.json --evidence locomo10.json" in page.read_text()
     assert not list(tmp_path.glob("*.sqlite3")), "the runs are kept only on demand"
+
+
+def test_memreplays_own_results_keep_their_outcomes(run_cli: RunCli, tmp_path: Path) -> None:
+    recording = Path(shutil.copy(demo_recording(), tmp_path / "demo.sqlite3"))
+    assert run_cli("report", recording).code == 0
+    results = tmp_path / "demo.results.json"
+    right = Counter(
+        row["backend"] for row in json.loads(results.read_text())["questions"] if row["outcome"] == "correct"
+    )
+    ran = run_cli("autopsy", results)
+    assert ran.code == 0, ran.err
+    assert all(f" {backend} " in ran.out and f" {count}/19 " in ran.out for backend, count in right.items())
+    assert "these are memreplay's own results, with the outcomes of the file" in ran.out
+    assert "our rules decide" not in ran.out
+    refused = run_cli("autopsy", recording)
+    assert refused.code == 2 and f"is a recording; expected a results file; memreplay {recording}" in refused.err
 
 
 def test_what_cannot_be_read_is_named_and_the_rest_is_done(

@@ -82,7 +82,8 @@ def test_an_agent_is_run_with_its_exporter_set(run_cli: RunCli, tmp_path: Path) 
     ("options", "problem"),
     [
         ((), "what to record is missing"),
-        (("--mcp", "no-such-server"), "no-such-server cannot be started"),
+        (("--mcp", "no-such-server"), "no-such-server: command not found; check its name"),
+        (("--otlp", "127.0.0.1:47321", "--", "no-such-agent"), "no-such-agent: command not found; check its name"),
         (("--mcp", "server", "--otlp", "4318"), "leave out --otlp"),
         (("--mcp", "http://127.0.0.1:1/mcp", "--listen", "0.0.0.0:47320"), "expected an address of this machine"),
         (("--mcp", "http://me:pass@127.0.0.1:1/mcp"), "a client sends its user and password itself"),
@@ -96,6 +97,29 @@ def test_what_cannot_be_recorded_is_refused(
 ) -> None:
     refused = run_cli("record", tmp_path / "agent.sqlite3", *options)
     assert refused.code == 2 and problem in refused.err
+    assert not any(tmp_path.glob("*agent*"))
+
+
+def test_a_file_of_spans_that_breaks_off_leaves_nothing_in_a_recording(run_cli: RunCli, tmp_path: Path) -> None:
+    spans, recording = tmp_path / "spans.jsonl", tmp_path / "agent.sqlite3"
+    line = json.dumps({"traceId": "1", "spanId": "2", "name": "search_memory", "attributes": []})
+    broken = f'{line}\n{{"resourceSpans": ['
+    spans.write_text(broken)
+    assert run_cli("record", recording, "--otlp", spans).code == 2
+    assert not any(tmp_path.glob("*agent*"))
+    spans.write_text(line)
+    assert run_cli("record", recording, "--otlp", spans).code == 0
+    spans.write_text(broken)
+    assert run_cli("record", recording, "--otlp", spans).code == 2
+    assert len(JournalReader(recording).after()) == 1
+
+
+def test_a_command_that_cannot_be_started_is_not_blamed_on_the_address(run_cli: RunCli, tmp_path: Path) -> None:
+    program = tmp_path / "broken"
+    program.write_bytes(b"\x7fELF")
+    program.chmod(0o700)
+    refused = run_cli("record", tmp_path / "agent.sqlite3", "--otlp", "127.0.0.1:47322", "--", program)
+    assert refused.code == 2 and f"memreplay: {program} cannot be started: Exec format error\n" in refused.err
 
 
 @pytest.mark.parametrize("options", [("--otlp",), ("--mcp", "http://127.0.0.1:1/mcp", "--listen")])

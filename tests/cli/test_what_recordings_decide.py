@@ -35,7 +35,7 @@ HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
     "a provider": ({"model": ["openai/gpt-4o-mini"]}, "with your key, to the model openai/gpt-4o-mini"),
     "an address as a model": ({"model": [f"oobabooga/{SPIES}"]}, f"to the model oobabooga/{SPIES}"),
     "a judge": ({"judge": "openai/gpt-4o-mini"}, "judge sends questions and replies"),
-    "a file as a rubric": ({"judge_rubric": "/etc/passwd"}, "judge_rubric /etc/passwd is a choice of yours"),
+    "a file as a rubric": ({"judge_rubric": "/etc/passwd"}, "judge_rubric /etc/passwd may be set only by you"),
     "an extractor": ({"extractor": "openai/gpt-4o-mini"}, "extractor sends conversations"),
     "an embedder": (
         {"given": {"embedder": f"litellm:huggingface/{SPIES}"}},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -203,10 +204,20 @@ def _nested(levels: int) -> Callable[[sqlite3.Connection], None]:
     return nest
 
 
+def _a_state_of_many_levels(db: sqlite3.Connection) -> None:
+    deep = orjson.loads('{"in":' * 900 + "1" + "}" * 900)
+    for key, text in db.execute("select key, body from events where kind = 'store_operated' and changes = 1"):
+        body = orjson.loads(text)
+        if body["operation"]["change"]["kind"] == "write":
+            body["operation"]["change"]["value"] = deep
+            db.execute("update events set body = ? where key = ?", [json.dumps(body), key])
+
+
 OVERSIZED = {
     "a prompt that repeats a long text": (_a_prompt_of_the_same_text_for_ever, "characters"),
     "hits that repeat a part of many fields": (_thousands_of_hits_of_a_thousand_fields, "4,000,000 fields"),
     "a conversation too long to be written": (_a_text_of_more_than_can_be_written, "too big"),
+    "a state 900 levels deep": (_a_state_of_many_levels, "more than 250 values inside each other"),
     "values 500 levels deep": (_nested(500), "expected what memreplay writes"),
     "values 1,000 levels deep": (_nested(1_000), "expected what memreplay writes"),
     "values 100,000 levels deep": (_nested(100_000), "expected what memreplay writes"),

@@ -240,6 +240,16 @@ class Hoarding(NotebookMemory):
         return Snapshot(points={"hoard": {"all": {str(number): {} for number in range(MOST_ITEMS + 1)}}})
 
 
+class Nesting(NotebookMemory):
+    """Holds a value inside a value, and so on."""
+
+    async def snapshot(self) -> Snapshot:
+        value: dict[str, Any] = {}
+        for _ in range(900):
+            value = {"in": value}
+        return Snapshot(values={"nest": {"all": value}})
+
+
 class Starving(NotebookMemory):
     """Runs out of memory whenever it is asked."""
 

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from memreplay.capture.marks import add_mark
 from memreplay.conversations.registry import load as read_conversations
 from memreplay.tui.launch import Launch
+from memreplay.tui.screens.duel import DuelScreen
+from memreplay.tui.widgets.lines_view import LinesView
 from tests.stubs.agents import SAYS, converse, recorded_notebook
 from tests.tui.conftest import open_replay, replay_of, until
-from tests.tui.looking import explained, found, text_of, typed
+from tests.tui.looking import explained, found, panel_text, text_of, typed
+from tests.unit.capture.test_spans import conversation_of_spans, recorded
 
 
 @pytest.fixture
@@ -50,6 +54,47 @@ async def test_a_hit_that_was_returned_is_shown_with_its_evidence(agent: Launch)
         assert "◆ 1 0.100  My name is Ann and I live in Girona." in text_of(pilot, "#prompt")
         assert "2 hits returned · the prompt was not recorded" in said
         assert "its tokens, cost and time were not recorded" in said
+
+
+@pytest.mark.parametrize("silent", [("search_memory",), ("search_memory", "create_memory")])
+async def test_what_a_read_found_is_unknown_where_it_was_not_recorded(
+    launch: Launch, tmp_path: Path, silent: tuple[str, ...]
+):
+    path = tmp_path / "agent.sqlite3"
+    spans = conversation_of_spans()
+    for each in spans:
+        if each["name"] in silent:
+            each["attributes"] = [one for one in each["attributes"] if one["key"] != "gen_ai.memory.records"]
+    recorded(path, *spans).close()
+    add_mark(path, "ann", 7, "Girona", ["1"])
+    async with open_replay(replace(launch, recording=path), (120, 40)) as pilot:
+        screen = replay_of(pilot)
+        screen.move_to(7)
+        await pilot.pause()
+        assert "what it found was not recorded  5.0 ms" in panel_text(screen, "zep", "operations")
+        stored = panel_text(screen, "zep", "stores")
+        assert stored.startswith("what this memory stored was not" if len(silent) > 1 else "facts  2 points")
+        await pilot.press("v")
+        await pilot.pause()
+        assert "what it found was not recorded" in panel_text(screen, "zep", "context")
+        await pilot.press("r")
+        await until(pilot, lambda: "zep" in text_of(pilot, "#scores"))
+        assert text_of(pilot, "#scores").splitlines()[1].split() == "1 zep 0/1 0 % – – – 1".split()
+        await pilot.press("enter")
+        await explained(pilot)
+        assert "turn 1  – what memory returned was not recorded" in text_of(pilot, "#verdict")
+        assert text_of(pilot, "#prompt").startswith("– what of this prompt memory gave was not recorded")
+        assert pilot.app.screen.query_one("#prompt").border_subtitle == "unknown tokens of memory"
+        await pilot.press("f")
+        await until(pilot, lambda: "asked" in text_of(pilot, "#life"))
+        life = text_of(pilot, "#life")
+        assert "mark-12  – what memory returned was not recorded" in life
+        assert "retrieved unknown: no search at an ordinary turn is recorded" in life and "✗ what" not in life
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(pilot.app.screen, DuelScreen))
+        shown = [view.text for view in pilot.app.screen.query(LinesView)]
+        assert any("what memory returned was not recorded" in text for text in shown)
+        assert not any("at most" in text for text in shown)
 
 
 async def test_what_the_agent_does_meanwhile_is_followed(agent: Launch):

@@ -10,6 +10,7 @@ from textual.widgets import OptionList
 
 from memreplay.engine.events import AnswerScored
 from memreplay.grading import RetrievalScore, Score
+from memreplay.paths import demo_recording
 from memreplay.scoring.aggregates import headline_of
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import group_of
@@ -30,7 +31,7 @@ from memreplay.views.panels.results import Matrix, tally, title_of
 from tests.tui.answers import answers
 from tests.tui.builder import conversation, events, record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until
-from tests.tui.looking import questions_title, text_of, typed
+from tests.tui.looking import questions_title, seen, text_of, typed
 
 
 async def listed(pilot: Pilot[None]) -> ResultsScreen:
@@ -120,6 +121,39 @@ async def test_the_tabs_of_the_results_stand_in_one_place(recorded: Launch, tmp_
         assert len(pilot.app.screen_stack) == below + 1
         await pilot.press("r")
         assert pilot.app.screen is replay
+
+
+async def test_only_recordings_of_the_same_conversations_are_offered_for_a_comparison(
+    recorded: Launch, tmp_path: Path
+) -> None:
+    same = record_changed(tmp_path / "same.sqlite3", {("q2", "hybrid"): "correct"}, top_k=20)
+    apart = record(tmp_path / "apart.sqlite3", "elsewhere")
+    no_recording = tmp_path / "broken.sqlite3"
+    no_recording.write_text("nothing")
+    found = [apart, no_recording, same]
+    async with open_replay(replace(recorded, recordings=lambda: found), (80, 24)) as pilot:
+        await pilot.press("r", "d")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        offered = pilot.app.screen.query_one("#pick", OptionList)
+        assert [str(option.prompt).split()[0] for option in offered.options] == ["same"]
+        assert str(offered.border_title) == "compare with · left out: 2 without a common conversation"
+        await pilot.press("escape")
+        found.remove(same)
+        await pilot.press("d")
+        await until(pilot, lambda: bool(pilot.app._notifications))
+        (note,) = pilot.app._notifications
+        assert "left out: 2 without a common conversation" in note.message
+
+
+async def test_the_legend_is_whole_on_a_small_screen(launch: Launch) -> None:
+    async with open_app(replace(launch, recordings=lambda: [demo_recording()]), (80, 24)) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+        await until(pilot, lambda: "M misread" in text_of(pilot, "#legend"))
+        await pilot.pause()
+        legend = seen(pilot.app.screen.query_one("#legend", LinesView))
+        assert legend.split()[-4:] == ["not", "retrieved", "✓", "right"] and len(legend.splitlines()) == 2
 
 
 async def test_settings_stand_beside_the_budget_curve(recorded: Launch) -> None:

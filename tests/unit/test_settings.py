@@ -208,7 +208,7 @@ EVIL = "https://prompts.evil.example/v1"
         ("cluster = 'local:2'", "cluster sends conversations to local:2"),
         ("workers = 999", "workers 999 is beyond"),
         ("repeats = 1000", "repeats 1000 is beyond 100, the most that a file may choose"),
-        ("cache = false", "cache False is a choice of yours"),
+        ("cache = false", "cache False may be set only by you"),
         ("agent_token = 'abc'", "agent_token"),
         ("keys = { 'replay.step' = 'x' }", "keys"),
     ],
@@ -259,7 +259,7 @@ def test_a_project_cannot_lift_what_the_user_forbids(
     monkeypatch.chdir(tmp_path)
     assert not read_settings().offline
     config.write_text("offline = true")
-    with pytest.raises(UsageError, match="offline False is a choice of yours"):
+    with pytest.raises(UsageError, match="offline False may be set only by you"):
         read_settings()
 
 

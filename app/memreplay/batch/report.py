@@ -25,6 +25,7 @@ from memreplay.engine.events import (
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Judgement, Verdict
 from memreplay.recording.counterfactuals import ask_of, reasks_in
+from memreplay.recording.overview import progress_of
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.rejudgements import Ask, JudgePair, judgements_of
 from memreplay.recording.rejudgements import ask_of as ask_of_answer
@@ -165,7 +166,7 @@ def results_of_run(
         memreplay_version=run.version,
         settings=run.settings,
         datasets=run.datasets,
-        status=run.status,
+        status=progress_of(recording.path, run),
     )
     return build_results(
         facts,

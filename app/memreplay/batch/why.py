@@ -18,6 +18,7 @@ from memreplay.llm.caching import request_key
 from memreplay.llm.counting import Estimate, Rows
 from memreplay.numbers import counted, dollars
 from memreplay.recording.counterfactuals import ReaskStore, ask_of, reasks_in
+from memreplay.recording.overview import progress_of
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.changes import Selection, WrongAnswers, changes_of, is_wrong, paid_replies
 from memreplay.runtime.counting import Counting, Estimates, OccasionalLines
@@ -104,7 +105,8 @@ def _finished(recording: Recording, run_id: str | None) -> RunInfo:
     run = recording.run(run_id)
     if run.status != "finished":
         raise UsageError(
-            f"{recording.path}: run {run.id} is {run.status}; finish it with --batch --resume, then ask why"
+            f"{recording.path}: run {run.id} is {progress_of(recording.path, run)};"
+            " finish it with --batch --resume, then ask why"
         )
     if "imported_from" in run.settings or not {"model", "backend"} <= run.settings.keys():
         raise UsageError(f"{recording.path}: run {run.id} was imported: which prompts it used is not recorded")

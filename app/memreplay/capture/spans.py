@@ -82,24 +82,29 @@ _NANOSECONDS: Final = 1e9
 
 def note_spans(journal: Journal, request: Any) -> int:
     """Note the spans of an OTLP request, a single span, or runs of LangSmith; returns their number."""
-    noted = 0
+    spans = list(spans_of(request))
+    for span, resource in spans:
+        journal.note("span", _started(span), {"span": span, "resource": resource})
+    return len(spans)
+
+
+def spans_of(request: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the spans of an OTLP request, a single span, or runs of LangSmith, each with its resource."""
+    found = False
     if not isinstance(request, dict):
-        return noted
+        return
     for resource in _listed(request.get("resourceSpans") or request.get("resource_spans")):
         named = resource.get("resource") if isinstance(resource, dict) else None
         for scope in _listed(resource.get("scopeSpans") if isinstance(resource, dict) else None):
             for span in _listed(scope.get("spans") if isinstance(scope, dict) else None):
-                journal.note("span", _started(span), {"span": span, "resource": named})
-                noted += 1
+                found = True
+                yield span, named
     for run in request["runs"] if isinstance(request.get("runs"), list) else [request]:
         if isinstance(run, dict) and "run_type" in run:
-            span = span_of_run(run)
-            journal.note("span", _started(span), {"span": span, "resource": None})
-            noted += 1
-    if not noted and "attributes" in request:
-        journal.note("span", _started(request), {"span": dict(request), "resource": None})
-        noted = 1
-    return noted
+            found = True
+            yield span_of_run(run), None
+    if not found and "attributes" in request:
+        yield dict(request), None
 
 
 def _listed(value: Any) -> list[Any]:

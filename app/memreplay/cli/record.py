@@ -7,19 +7,17 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import UsageError
 from memreplay.terminal import say
-
-if TYPE_CHECKING:
-    from memreplay.capture.journal import Journal
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -71,10 +69,8 @@ def record(
         raise typer.Exit(_stand_between(mcp, file))
     if otlp is None:
         raise UsageError("what to record is missing: --otlp 127.0.0.1:4318, --otlp spans.json, or --mcp COMMAND")
-    from memreplay.capture.journal import Journal
-
     if Path(otlp).is_file():
-        _read(Path(otlp), Journal(file))
+        _read(Path(otlp), file)
         return
     if otlp.endswith(_SPAN_FILES) or os.sep in otlp:
         raise UsageError(f"--otlp {otlp}: no such file; to receive spans, give HOST:PORT")
@@ -85,20 +81,22 @@ def _stand_for(url: str, listen: str, file: Path) -> None:
     """Pass everything between MCP clients and a server behind a URL, and note the tool calls, until ctrl-c."""
     from memreplay.capture.journal import Journal
     from memreplay.server.app import is_loopback
-    from memreplay.server.mcp import McpHttpProxy, serve_mcp
+    from memreplay.server.mcp import McpHttpProxy, serve_mcp, url_of_server
     from memreplay.server.otlp import refuse_busy_address
 
     host, port = _address(listen, "--listen")
     if not is_loopback(host):
         raise UsageError(f"--listen {listen}: expected an address of this machine alone, such as 127.0.0.1:4319")
+    try:
+        server = url_of_server(url)
+    except ValueError as error:
+        raise UsageError(f"--mcp {url}: {error}") from None
     refuse_busy_address(host, port)
     journal = Journal(file)
     try:
-        proxy = McpHttpProxy(url, journal)
+        proxy = McpHttpProxy(server, journal)
         say(f"give MCP clients {proxy.address(host, port)} in place of {proxy.server}; ctrl+c stops it")
         asyncio.run(serve_mcp(proxy, host, port))
-    except ValueError as error:
-        raise UsageError(f"--mcp {url}: {error}") from None
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     finally:
@@ -118,6 +116,7 @@ def _stand_between(command: str, file: Path) -> int:
         raise UsageError(f"--mcp {command}: {error}") from None
     if not words:
         raise UsageError("--mcp: expected the command that starts the server")
+    _refuse_missing_command(words[0])
     journal = Journal(file)
     try:
         return run_mcp_proxy(words, journal)
@@ -127,20 +126,23 @@ def _stand_between(command: str, file: Path) -> int:
         journal.close()
 
 
-def _read(path: Path, journal: Journal) -> None:
+def _read(path: Path, file: Path) -> None:
     """Note the spans of a file: an OTLP request, a list of them or one a line."""
-    from memreplay.capture.spans import note_spans
+    from memreplay.capture.journal import Journal
+    from memreplay.capture.spans import note_spans, spans_of
     from memreplay.conversations.json_files import open_dataset_file
     from memreplay.conversations.validation_errors import SILENT
 
-    noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
-    if not noted:
+    # All of it is read before anything is written: a file that breaks off leaves no part of itself in a recording.
+    if not sum(1 for _, value in open_dataset_file(path).values(SILENT) for _ in spans_of(value)):
         raise UsageError(
             f"{path}: holds no spans; expected OTLP JSON with resourceSpans, one span a line, or runs of LangSmith"
         )
+    journal = Journal(file)
+    noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
     journal.close()
-    _make_ready(journal.path)
-    say(f"{noted:,} spans recorded; memreplay {journal.path} shows them")
+    _make_ready(file)
+    say(f"{noted:,} spans recorded; memreplay {file} shows them")
 
 
 def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> int:
@@ -154,6 +156,8 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> 
     if token is not None and len(token) < _SHORTEST_TOKEN:
         raise UsageError(f"--token: expected at least {_SHORTEST_TOKEN} characters")
     refuse_busy_address(host, port)
+    if agent:
+        _refuse_missing_command(agent[0])
     journal = Journal(file)
     receiver = SpanReceiver(journal)
     variables = environment_of_exporter(host, port, token)
@@ -171,6 +175,14 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> 
         say(f"{receiver.received:,} spans recorded{refused}{shown}")
         journal.close()
         _make_ready(journal.path)
+
+
+def _refuse_missing_command(command: str) -> None:
+    """Raise UsageError, before a recording is created, if there is no such command."""
+    if shutil.which(command) is None:
+        raise UsageError(
+            f"{command}: command not found; check its name, or give the path of a file that may be executed"
+        )
 
 
 def _make_ready(recording: Path) -> None:

@@ -13,6 +13,7 @@ from memreplay.errors import EXIT_QUESTION_ERRORS, RecordingError, UsageError
 from memreplay.paths import recording_files
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.overview import progress_of
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.terminal import say
 
@@ -37,7 +38,7 @@ def list_recordings() -> None:
             say(f"memreplay: {error}")
             continue
         for run in runs:
-            _show(str(path), *_cells(run))
+            _show(str(path), *_cells(path, run))
 
 
 @command.command("show")
@@ -45,7 +46,7 @@ def show_recording(file: Annotated[Path, typer.Argument(help="A recording.")]) -
     """Show the runs of a recording, with their settings and conversations."""
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         for run in recording.runs():
-            _show(*_cells(run))
+            _show(*_cells(file, run))
             if run.branch is not None:
                 continue
             for name, value in run.settings.items():
@@ -107,10 +108,10 @@ def _show(*cells: str) -> None:
     print("\t".join(map(printable, cells)))
 
 
-def _cells(run: RunInfo) -> list[str]:
+def _cells(path: Path, run: RunInfo) -> list[str]:
     branch = run.branch
     departs = [f"branch of {branch.parent} at turn {branch.turn}: {branch.edit}"] if branch else []
-    return [run.id, run.started_at, run.status, ",".join(run.datasets), *departs]
+    return [run.id, run.started_at, progress_of(path, run), ",".join(run.datasets), *departs]
 
 
 def _conversation_line(recording: Recording, run: RunInfo, conversation_id: str) -> str:

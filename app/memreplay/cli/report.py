@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import closing
@@ -55,6 +56,10 @@ def report(
     ] = False,
 ) -> None:
     """Write the results of a finished run again. Asks no model."""
+    if not output and not os.access(file.parent, os.W_OK):
+        raise UsageError(
+            f"{file.parent}: not writable, so the results cannot stand beside the recording; use --output"
+        )
     outputs = tuple(dict.fromkeys(output or ())) or (_brief_output(file) if brief else default_output(file),)
     if brief and (replay or len(pages_among(outputs)) < len(outputs)):
         raise UsageError("--brief is an HTML page alone; name outputs that end in .html, and no --replay")

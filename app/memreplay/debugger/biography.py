@@ -34,7 +34,7 @@ def decisive_judgement(ledger: Ledger, turn_id: str, question: Question, until: 
     return max((entry for entry in ledger.about_turn(turn_id) if entry[0] <= until), key=weight, default=None)
 
 
-Reach = Literal["in_prompt", "cut", "missed", "not_found"]
+Reach = Literal["in_prompt", "cut", "missed", "not_found", "not_recorded"]
 """The stage that a turn reached in one read path: into the prompt, retrieved but cut for lack of room, ranked below
 the cut, or not among the recorded candidates."""
 
@@ -138,7 +138,8 @@ class AskedAbout(Frozen):
 
 
 class RetrievalHistory(Frozen):
-    """The number of read paths of ordinary turns, and those that found the turn.
+    """The number of read paths of ordinary turns, 0 if what they found was not recorded, and those that found the
+    turn.
 
     ``ranks`` are (position, rank, whether below the cut), by position. A memory that reads a whole log ranks
     nothing: then ``in_prompt`` counts the read paths whose prompt had the turn, and is None otherwise.
@@ -213,7 +214,7 @@ def biography(
         ),
         stored=tuple(_stored(timeline.conversation, held, turn)),
         retrievals=RetrievalHistory(
-            read_paths=len(timeline.perceived_index(backend)),
+            read_paths=len(timeline.perceived_index(backend)) if found or _is_seen(timeline, backend) else 0,
             ranks=tuple((seen.turn, seen.rank, seen.missed) for seen in found),
             in_prompt=None if found else _read_in_a_log(timeline, backend, turn, observed),
         ),
@@ -311,6 +312,12 @@ def _staged(
                     yield StagedCandidate(turn=at, key=operation.key, candidate_id=candidate)
 
 
+def _is_seen(timeline: Timeline, backend: str) -> bool:
+    """Return whether the latest search at an ordinary turn was recorded with what it found."""
+    latest = timeline.perceived_at(backend, timeline.last_turn)
+    return latest is not None and latest.why_empty != "not_recorded"
+
+
 def _asked(timeline: Timeline, backend: str, turn: Turn, memory: StoredMemory) -> Iterable[AskedAbout]:
     questions = {question.id: question for question in timeline.conversation.questions}
     for answer in timeline.answers():
@@ -334,7 +341,9 @@ def _about(answer: Answer, turn_id: str, answerable: Answerable, stages: Stages)
         question_id=asked.question_id,
         model=asked.model,
         by_hand=asked.by_hand,
-        retrieval=retrieval_outcome(asked.turn, turn_id, hits, asked.missed, cut),
+        retrieval=RetrievalOutcome(turn=asked.turn, reach="not_recorded")
+        if asked.why_empty == "not_recorded"
+        else retrieval_outcome(asked.turn, turn_id, hits, asked.missed, cut),
         reply=answer.received.reply.text if answer.received else None,
         outcome=answer.scored.score.outcome if answer.scored else None,
     )

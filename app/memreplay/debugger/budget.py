@@ -103,7 +103,7 @@ class BudgetCurves(Frozen):
         estimated = [name for name, curve in known.items() if curve.estimated]
         found = [f"{crossing.words}." for crossing in self.crossings]
         if not found and len(known) > 1:
-            found.append("No two curves cross by more than one question.")
+            found.append("No memory overtakes another at a larger budget by more than one question.")
         if estimated and self.published:
             found.append(f"{', '.join(estimated)}: estimated by the first memories of each published context.")
         elif estimated:

@@ -137,13 +137,17 @@ def _stored_at(timeline: Timeline, backend: str, place: str, said: Turn, turn: i
 
 def _first_list(value: Any, path: Path) -> int | None:
     """Return the depth of the first list on a path, if there is one."""
-    return next((depth for depth in range(len(path)) if isinstance(value_in(value, path[:depth]), list)), None)
+    for depth, part in enumerate(path):
+        if isinstance(value, list):
+            return depth
+        value = value_in(value, (part,))
+    return None
 
 
 def _last_touch(history: StateHistory, path: Path, count: int) -> int | None:
     """Return the last of the first ``count`` writes to a place, to anything inside it, or to a value around it."""
-    above = [history.writes_at(path[:depth]) for depth in range(len(path))]
-    numbers = [_last_before(writes, count) for writes in (*above, history.writes_within(path))]
+    touched = (*history.writes_around(path), history.writes_within(path))
+    numbers = [_last_before(writes, count) for writes in touched]
     return max((number for number in numbers if number is not None), default=None)
 
 

@@ -98,7 +98,12 @@ class Ranking:
         if self._log is not None:
             return "end_of_log" if self._is_what_was_recorded() else "anew"
         if not (asked.hits or asked.missed):
-            returned = asked.model == AGENT_MODEL or asked.context_tokens or asked.cut or asked.why_empty is None
+            returned = (
+                asked.model == AGENT_MODEL
+                or asked.context_tokens
+                or asked.cut
+                or asked.why_empty in (None, "not_recorded")
+            )
             return "unknown" if returned else "whole_hits"
         if not all(hit.text for hit in asked.hits):
             return "unknown"

@@ -157,7 +157,7 @@ def _dated_and_relative(text: str, said_on: date | None = None) -> tuple[list[Ti
     days = [time for time, _, _ in dates if time.days == 1 and not time.is_of_any_year]
     found: list[tuple[date, Time]] = []
     anchors: set[int] = set()
-    taken: list[tuple[int, int]] = []
+    taken = [(start, end) for _, start, end in dates]
     for sign, form in _FORMS:
         for match in form.finditer(plain):
             if any(start < match.end() and match.start() < end for start, end in taken):
@@ -273,10 +273,11 @@ def _dates_in(text: str, plain: str) -> Iterator[tuple[Time, int, int]]:
             continue
         for said in _readings(token, before, len(tokens) == 1):
             start = token.start + len(plain[token.start : token.end]) - len(plain[token.start : token.end].lstrip())
-            words = written[start : token.end].strip()
             part = before.text if before is not None and before.text in _PARTS else ""
-            whole = _of(said, f"{part} {words}".strip())
-            yield _part_of(whole, part), start, token.end
+            nth = _NTH.search(plain, max(0, start - 40), start) if said[1] and not said[2] else None
+            start = start if nth is None else nth.start()
+            words = f"{part} {written[start : token.end].strip()}".strip()
+            yield _part_of(_of(said, words), part, nth), start, token.end
         before = token if token.text not in ("of", "de", "del") else before
 
 
@@ -288,8 +289,19 @@ _PARTS: Final = {
 }  # fmt: skip
 """The days, from the first, of a part of a month or a year."""
 
+_NTH: Final = re.compile(
+    r"\b(first|second|third|fourth|last|primera?|segund[oa]|tercera?|cuart[oa]|ultim[oa])"
+    rf" (week|semana|weekend|fin(?:de| de semana)|{'|'.join(DAY_NAMES)}) (?:of|in|de) $"
+)
+_WEEKS: Final = {"fi": 0, "pr": 0, "se": 1, "th": 2, "te": 2, "fo": 3, "cu": 3}  # By the first letters.
 
-def _part_of(time: Time, part: str) -> Time:
+
+def _part_of(time: Time, part: str, nth: re.Match[str] | None) -> Time:
+    if nth is not None:
+        weeks, days = _WEEKS.get(nth[1][:2]), 6 if nth[2] in ("week", "semana") else nth[2] not in DAY_NAMES
+        base = time.last - timedelta(6) if weeks is None else time.first + timedelta(7 * weeks)
+        first = base + relativedelta(weekday=None if days == 6 else weekday(DAY_NAMES.get(nth[2], 5)))
+        return time._replace(first=first, last=first + timedelta(days))
     first, last = _PARTS.get(part, (0, 0))
     if not part or (time.days > 31) != (last > 31) or time.days == 1:
         return time

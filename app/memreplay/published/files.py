@@ -34,6 +34,7 @@ AS_PUBLISHED: Final = "as published"
 """The name of a model that the file does not name."""
 
 _GZIP = b"\x1f\x8b"
+_SQLITE = b"SQLite format 3\0"
 _SUFFIXES = (".json", ".jsonl", ".ndjson", ".gz", ".eval", ".zip")
 _MOST_BYTES = 1 << 30
 _LARGEST_RATIO = 200
@@ -144,7 +145,10 @@ def _documents(path: Path, problems: list[str]) -> Any:
         return _log_of([_json(member, member.read_bytes(), problems) for member in unpacked(path)])
     try:
         with path.open("rb") as file:
-            packed = file.read(2) == _GZIP
+            begins = file.read(len(_SQLITE))
+            if begins == _SQLITE:
+                raise place.error("is a recording", f"a results file; memreplay {path} opens it")
+            packed = begins.startswith(_GZIP)
             file.seek(0)
             data = _unpacked(file.read, place) if packed else _bounded(file.read, place)
     except OSError as error:
@@ -378,7 +382,7 @@ def _run(rows: Sequence[_Row], format_: Format, path: Path) -> PublishedRun:
         problems=tuple(problems),
         accuracy=finite(found(root, format_.accuracy), 0, 1),
         unused=_unused([node[-1] for _, node, _ in rows], format_),
-        notes=() if format_.signature else (_taken(first, format_),),
+        notes=(note,) if (note := format_.advice if format_.signature else _taken(first, format_)) else (),
     )
 
 
@@ -591,7 +595,9 @@ def _memory(value: Any) -> str:
 
 
 _RIGHT: Final = frozenset(["true", "correct", "yes", "right", "pass", "passed", "c", "1", "1.0"])
-_WRONG: Final = frozenset(["false", "incorrect", "wrong", "no", "fail", "failed", "i", "0", "0.0"])
+_WRONG: Final = frozenset(
+    ["false", "incorrect", "wrong", "no", "fail", "failed", "i", "0", "0.0", "unparsed", "refused"]
+)
 
 
 def _verdict(value: Any) -> Verdict | None:

@@ -27,6 +27,7 @@ class Format:
     what ``apart`` leads to belong to different runs.
     ``invalid`` leads to what is true where the harness itself does not count a row.
     ``turn_ids`` lead to the ids of the turns that are the context, where its text is not in the file.
+    ``advice`` says what else the reader of such a file may do.
     Formats whose names begin alike, up to a slash, tell different things of one run. A format without a signature
     is that of no harness: its rows must have question, answer and expected answer.
     """
@@ -62,6 +63,7 @@ class Format:
     apart: tuple[Paths, ...] = ()
     turn_ids: Paths = ()
     most_memories: Paths = ()
+    advice: str = ""
 
     @property
     def fields(self) -> frozenset[str]:
@@ -350,6 +352,29 @@ FORMATS: Final[tuple[Format, ...]] = (
         memories=("retrieved_context", "context"),
         judgement=("autoeval_label.label",),
         judge=("autoeval_label.model",),
+    ),
+    Format(
+        name="memreplay",
+        title="memreplay",
+        rows="questions.*",
+        root=("schema_version", "backends"),
+        signature=("question_id", "backend", "outcome"),
+        question=("question",),
+        answer=("predicted", "reply"),
+        question_id=("question_id",),
+        sample=("conversation",),
+        category=("type",),
+        expected=("expected",),
+        judgement=("outcome",),
+        error=("error",),
+        recall_ms=("recall_ms",),
+        answer_ms=("ms",),
+        system=("backend",),
+        apart=(("backend",), ("model",)),
+        model=("model",),
+        judge=("run.settings.judge",),
+        advice="these are memreplay's own results, with the outcomes of the file; which stage lost each answer is"
+        " in their recording: memreplay FILE.sqlite3 shows it, and memreplay report FILE.sqlite3 prints it",
     ),
     *(
         Format(

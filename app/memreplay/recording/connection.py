@@ -165,6 +165,12 @@ def connect_read_only(path: Path) -> Database:
             # must not stand in for a file that is locked for a moment.
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 return _open_read_only(path, f"{uri}?mode=ro")
+            log = path.with_name(f"{path.name}-wal")
+            if log.exists() and log.stat().st_size:
+                raise RecordingError(
+                    f"{path}: what was recorded last is in {log.name}, which cannot be read in a folder that is not"
+                    " writable; copy both files into one that is"
+                ) from None
             return _open_read_only(path, f"{uri}?mode=ro&immutable=1")
     except sqlite3.OperationalError as error:
         raise RecordingError(f"{path}: cannot be read as a recording: {error}") from None
@@ -191,6 +197,8 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
         raise RecordingError(f"{path}: not a memreplay recording; it is empty")
     if application_id != APPLICATION_ID:
         raise RecordingError(f"{path}: not a memreplay recording; it is another program's SQLite file")
+    if version < 0:
+        raise RecordingError(f"{path}: not a memreplay recording; there is no format {version}")
     if version > SCHEMA_VERSION:
         raise RecordingError(
             f"{path}: written by a newer memreplay, or by one from before its first release"

@@ -101,7 +101,7 @@ def _overview(recording: Recording, run: RunInfo) -> RecordingOverview:
         datasets=tuple(conversation.id for conversation in conversations),
         backends=backends or tuple(scores),
         models=tuple(run.settings.get("model", ())),
-        progress=_progress(recording.path, run),
+        progress=progress_of(recording.path, run),
         turns=turns,
         conversations=played,
         answers=Share(sum(outcomes.values()), questions * models * repeats * len((*backends, *asked_along))),
@@ -109,7 +109,7 @@ def _overview(recording: Recording, run: RunInfo) -> RecordingOverview:
     )
 
 
-def _progress(path: Path, run: RunInfo) -> Progress:
+def progress_of(path: Path, run: RunInfo) -> Progress:
     """Return the state of a run. One whose process was killed still says *running*; then nobody holds
     the file's lock.
     """

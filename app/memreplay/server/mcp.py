@@ -53,20 +53,25 @@ _OF_ONE_CONNECTION: Final = frozenset(
 )
 
 
-class McpHttpProxy:
-    """Passes requests on to a server, and its answers back.
+def url_of_server(text: str) -> URL:
+    """Return the URL of an MCP server.
 
     Raises:
-        ValueError: the URL is none.
+        ValueError: the text is none.
     """
+    address = parse_address(text, ("http", "https"))
+    if address.user or address.password:
+        raise ValueError("a client sends its user and password itself, as a header")
+    return URL(address.url, encoded=True)
 
-    def __init__(self, url: str, journal: Journal) -> None:
-        address = parse_address(url, ("http", "https"))
-        if address.user or address.password:
-            raise ValueError("a client sends its user and password itself, as a header")
-        self._url = URL(address.url, encoded=True)
+
+class McpHttpProxy:
+    """Passes requests on to a server, and its answers back."""
+
+    def __init__(self, url: URL, journal: Journal) -> None:
+        self._url = url
         self._journal = journal
-        self._name = self._url.host_port_subcomponent or url
+        self._name = url.host_port_subcomponent or str(url)
         self._sessions: dict[str, ToolCalls] = {}
         self._client: ClientSession | None = None
 

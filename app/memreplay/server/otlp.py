@@ -97,6 +97,7 @@ async def receive(
 
     Raises:
         OSError: the address is in use.
+        UsageError: the command cannot be started.
     """
     async with listening(receiver.application(host, token), host, port) as stop:
         return await _until_it_ends(command, environment, stop)
@@ -146,7 +147,10 @@ async def _until_it_ends(command: Sequence[str], environment: Mapping[str, str],
     if not command:
         await stopped
         return 0
-    process = await asyncio.create_subprocess_exec(*command, env=environment)
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+    except OSError as error:
+        raise UsageError(f"{command[0]} cannot be started: {error.strerror or error}") from None
     ended = asyncio.create_task(process.wait())
     await asyncio.wait([stopped, ended], return_when=asyncio.FIRST_COMPLETED)
     if not ended.done():

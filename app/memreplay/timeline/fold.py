@@ -7,8 +7,10 @@ from bisect import bisect_right
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast, overload
 
+from memory_backends.storable import MOST_LEVELS, is_deeper
 from memory_backends.stores.trace import (
     Change,
     PatchChange,
@@ -43,7 +45,11 @@ def parts_of(pointer: str) -> Path:
 
 def pointer_of(path: Sequence[str]) -> str:
     """Return a path as a JSON pointer."""
-    return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)
+    return "".join(map(_pointed, path))
+
+
+def _pointed(part: str) -> str:
+    return "/" + part.replace("~", "~0").replace("/", "~1")
 
 
 def value_in(value: Any, path: Sequence[str]) -> Any:
@@ -169,12 +175,29 @@ class StateHistory:
         return value
 
     def change(self, number: int) -> StateChange:
-        """Return the write with this 0-based number."""
-        return cast(StateChange, self._load(self.refs[number]))
+        """Return the write with this 0-based number.
 
-    def writes_at(self, path: Path) -> array[int]:
-        """Numbers of the writes that changed exactly this place; for the root, of those that replaced the value."""
-        return self._at.get(pointer_of(path), array("I"))
+        Raises:
+            DamagedEventError: it has values inside each other on more levels than memreplay records.
+        """
+        change = cast(StateChange, self._load(self.refs[number]))
+        match change:
+            case WriteChange(value=value):
+                written = [("", value)]
+            case PatchChange(keyframe=value, steps=steps):
+                written = [("", value), *((step.path, step.value) for step in steps)]
+            case RemoveChange():
+                written = []
+        if any(is_deeper(value, MOST_LEVELS - path.count("/")) for path, value in written):
+            raise DamagedEventError(
+                f"a change at turn {self.turns[number]} has more than {MOST_LEVELS} values inside each other"
+            )
+        return change
+
+    def writes_around(self, path: Path) -> list[array[int]]:
+        """Numbers of the writes that changed each of the values around this place, where any did."""
+        around = list(accumulate(map(_pointed, path), initial=""))[:-1]
+        return [self._at[pointer] for pointer in around if pointer in self._at]
 
     def writes_within(self, path: Path) -> array[int]:
         """Numbers of the writes that changed this place or one inside it."""

@@ -478,7 +478,7 @@ class MemreplayApp(TerminalApp):
     async def _against_wanted(self, message: AgainstWanted) -> None:
         """Let the user choose what a run is compared with."""
         from memreplay.tui.controllers.forking import branches_of
-        from memreplay.tui.sources import named_by_content
+        from memreplay.tui.sources import comparable, named_by_content
 
         source, path = message.source, message.path
         with self._notifying_errors():
@@ -486,13 +486,17 @@ class MemreplayApp(TerminalApp):
             with opening(self, "the list of branches and recordings"):
                 branches = await asyncio.to_thread(branches_of, source) if source is not None and forked else []
                 found = await asyncio.to_thread(self._launch.recordings) if path is not None else []
-                others = [each for each in found if each != path]
+                others = await asyncio.to_thread(comparable, path, found) if path is not None else []
                 names = [f"a branch, after turn {each.turn}: {each.edit}" for each in branches]
                 names += await asyncio.to_thread(lambda: [*map(named_by_content, others)])
+            apart = len([each for each in found if each != path]) - len(others)
+            left_out = f" · left out: {apart:,} without a common conversation" if apart else ""
             if not names:
-                self.notify("There is nothing to compare with: F in the replay makes a branch.", markup=False)
+                self.notify(
+                    f"There is nothing to compare with{left_out}. F in the replay makes a branch.", markup=False
+                )
                 return
-            chosen = await self.push_screen_wait(PickScreen("compare with", names))
+            chosen = await self.push_screen_wait(PickScreen(f"compare with{left_out}", names))
             if chosen is None:
                 return
             if source is not None and chosen < len(branches):

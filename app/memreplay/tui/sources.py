@@ -429,6 +429,19 @@ def named_by_content(path: Path) -> str:
     return "  ".join(row.strip() for row in described(path).plain.splitlines()[:2])
 
 
+def comparable(path: Path, others: Sequence[Path]) -> list[Path]:
+    """Return those of the recordings whose newest run has a conversation of this one's. Reads the files."""
+    own = _replayed_in(path)
+    return [each for each in others if each != path and own & _replayed_in(each)]
+
+
+def _replayed_in(path: Path) -> frozenset[str]:
+    try:
+        return frozenset(overview_of(path).datasets)
+    except MemreplayError:
+        return frozenset()
+
+
 def _date(started_at: str) -> str:
     try:
         began = datetime.fromisoformat(started_at).astimezone()

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from memory_backends.controls import CONTROLS, ORACLE, can_be_retried
+from memory_backends.controls import CLOSED_BOOK, CONTROLS, ORACLE, can_be_retried
 from memreplay.conversations.option_style import OptionStyle
 from memreplay.llm import AGENT_MODEL, EXTRACTIVE_MODEL
 from memreplay.numbers import UNKNOWN, counted, dollars, share
@@ -29,9 +29,7 @@ _REASONS = 3
 
 def remarks(results: Results) -> list[str]:
     """Return the sentences below the tables: each comparison, and caveats."""
-    sentences = []
-    if results.run.status != "finished":
-        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences = _partial_sentences(results)
     sentences += _sample_sentences(results)
     sentences += _prompt_sentences(results)
     sentences += _reader_sentences(results)
@@ -97,9 +95,7 @@ def headline_remarks(results: Results) -> list[str]:
 
     What makes figures partial or wrong is said too: a run that is not over, a sample, errors.
     """
-    sentences = []
-    if results.run.status != "finished":
-        sentences.append(f"partial: the run is {results.run.status}, and these are the answers that it has so far.")
+    sentences = _partial_sentences(results)
     sentences += _sample_sentences(results)
     sentences += _prompt_sentences(results)
     sentences += _judge_sentences(results)
@@ -267,6 +263,14 @@ def _comparison_sentences(results: Results) -> list[str]:
     return [f"comparisons: {'; '.join(parts)}."]
 
 
+def _partial_sentences(results: Results) -> list[str]:
+    """Say so if the run is not over."""
+    if results.run.status == "finished":
+        return []
+    what = "is still running" if results.run.status == "running" else "was interrupted"
+    return [f"partial: the run {what}, and these are the answers that it has so far."]
+
+
 def _sample_sentences(results: Results) -> list[str]:
     """Say so if the run was told not to ask everything."""
     settings, tests = results.run.settings, any(row.kind == "test" for row in results.questions)
@@ -343,14 +347,30 @@ def _error_sentences(results: Results) -> list[str]:
     failed = [row for row in results.questions if row.outcome == "error"]
     reasons = Counter(row.error or "no reason given" for row in failed)
     if not failed:
-        return []
+        return _baseline_sentences(results)
     retry = " To retry, run the same command with --resume --retry-errors."
     if all(row.judge is not None and row.judge.model != results.run.settings.get("judge") for row in failed):
         retry = " To ask the judge again, run memreplay rejudge with it."
     advice = retry if any(can_be_retried(reason) and "--judge" not in reason for reason in reasons) else ""
     return [
         f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {listed_reasons(reasons)}.{advice}"
+        f" wrong: {listed_reasons(reasons)}.{advice}",
+        *_baseline_sentences(results),
+    ]
+
+
+def _baseline_sentences(results: Results) -> list[str]:
+    """Return on how many questions the control that is asked along, which has no rows, ended in an error."""
+    if not results.run.settings.get("closed_book_asked_along") or results.run.status != "finished":
+        return []
+    answers = [row for row in results.questions if row.kind != "test" and row.model != AGENT_MODEL]
+    asked = {(row.model, key_of(row)): row.closed_book_correct for row in answers}
+    failed = sum(right is None for right in asked.values())
+    if not failed:
+        return []
+    return [
+        f"errors: {CLOSED_BOOK}, which is asked along, ended in one on {failed} of"
+        f" {counted(len(asked), 'question')}: whether the model knows their answers without memory is unknown."
     ]
 
 

@@ -20,7 +20,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from memreplay.capture.journal import Journal, JournalReader
 from memreplay.capture.operations import NoteReader, Operation
-from memreplay.server.mcp import EventData, McpHttpProxy
+from memreplay.server.mcp import EventData, McpHttpProxy, url_of_server
 from tests.conftest import REPOSITORY
 
 STUBS = REPOSITORY / "tests" / "stubs"
@@ -67,7 +67,7 @@ async def proxied(handler: Handler, path: Path) -> AsyncIterator[TestClient[web.
 async def standing_for(url: str, path: Path) -> AsyncIterator[TestClient[web.Request, web.Application]]:
     journal = Journal(path)
     try:
-        application = McpHttpProxy(url, journal).application("127.0.0.1")
+        application = McpHttpProxy(url_of_server(url), journal).application("127.0.0.1")
         async with TestClient(TestServer(application)) as client:
             yield client
     finally:

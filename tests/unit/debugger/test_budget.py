@@ -48,6 +48,8 @@ def test_crossings_are_named_with_the_budget_and_the_leads_on_both_sides(demo: B
     assert (crossing.first, crossing.tokens) == ("rag", 2600)
     assert crossing.below[1] > crossing.below[2] and crossing.above[1] < crossing.above[2]
     assert crossing.words.startswith("rag is ahead of full_context below 2,600 tokens (67 % against 0 % at 256)")
+    apart = demo.model_copy(update={"crossings": ()})
+    assert apart.sentences[0] == "No memory overtakes another at a larger budget by more than one question."
 
 
 def test_more_hits_raise_the_curve_of_a_memory_that_they_limit(demo: BudgetCurves) -> None:

@@ -64,9 +64,19 @@ def test_relative_words_count_from_the_day_on_which_they_were_said(words: str, d
         ("between 15 and 16 July 2023", date(2023, 7, 15), date(2023, 7, 16)),
         ("from 3 to 9 May, 2022", date(2022, 5, 3), date(2022, 5, 9)),
         ("del 15 al 16 de julio de 2023", date(2023, 7, 15), date(2023, 7, 16)),
+        ("the first weekend of August 2023", date(2023, 8, 5), date(2023, 8, 6)),
+        ("the first Tuesday of August 2023", date(2023, 8, 1), date(2023, 8, 1)),
+        ("the second week of May 2024", date(2024, 5, 8), date(2024, 5, 14)),
+        ("last Friday of June 2024", date(2024, 6, 28), date(2024, 6, 28)),
+        ("the last week in June 2024", date(2024, 6, 24), date(2024, 6, 30)),
+        ("el primer fin de semana de agosto de 2023", date(2023, 8, 5), date(2023, 8, 6)),
+        ("la tercera semana de mayo de 2024", date(2024, 5, 15), date(2024, 5, 21)),
+        ("el último viernes de junio de 2024", date(2024, 6, 28), date(2024, 6, 28)),
     ],
 )
-def test_a_day_with_its_date_and_days_in_a_row_are_one_time(words: str, first: date, last: date) -> None:
+def test_a_day_with_its_date_days_in_a_row_and_parts_of_a_month_are_one_time(
+    words: str, first: date, last: date
+) -> None:
     (time,) = times_in(words)
     assert (time.first, time.last) == (first, last)
 
@@ -197,6 +207,8 @@ def topic_of(asked: Question) -> str:
         ("The friday before 15 July 2023", "July 14, 2023 (last Friday)", "correct"),
         ("The friday before 15 July 2023", "July 7, 2023 (last Friday)", "wrong"),
         ("The week of 23 August 2023", "In late August 2023", "correct"),
+        ("The first weekend of August 2023", "On 6 August 2023", "correct"),
+        ("The first weekend of August 2023", "On 20 August 2023", "wrong"),
         ("The week of 23 August 2023", "In early August 2023", "wrong"),
         ("The summer of 2022", "It was in the winter of 2022.", "wrong"),
         ("The summer of 2022", "In July 2022", "correct"),

@@ -101,13 +101,17 @@ async def test_what_is_lost_between_two_writes_is_no_deletion_of_the_memory() ->
         await memory.observe(TALK[3])
 
 
-async def test_of_a_memory_that_holds_too_much_nothing_is_said() -> None:
-    memory = created(f"{STUBS}:Hoarding")
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("Hoarding", "more than 200,000 values"), ("Nesting", "more than 250 values inside each other")],
+)
+async def test_of_a_memory_that_holds_too_much_nothing_is_said(name: str, problem: str) -> None:
+    memory = created(f"{STUBS}:{name}")
     await memory.open(namespace("hoarding"))
     await memory.observe(TALK[0])
     assert not (await memory.snapshot()).is_known and not memory.description.is_known
     errors = [entry.error for entry in memory.trace.drain() if isinstance(entry, MemoryOperation) and entry.error]
-    assert errors and "holds more than 200,000 values" in errors[0]
+    assert errors and problem in errors[0]
 
 
 async def _without_snapshots() -> tuple[None, list[ReplayEvent], int]:

@@ -132,14 +132,20 @@ def test_what_a_half_done_attempt_left_is_taken_back_and_replies_stay(
 
 
 def test_a_file_of_something_else_or_of_a_newer_version_is_refused(tmp_path: Path) -> None:
-    other, newer, text = tmp_path / "other.sqlite3", tmp_path / "newer.sqlite3", tmp_path / "text.sqlite3"
+    other, newer, older, text = (tmp_path / f"{name}.sqlite3" for name in ("other", "newer", "older", "text"))
     with sqlite3.connect(other) as db:
         db.execute("create table t (x)")
-    with sqlite3.connect(newer) as db:
-        db.execute(f"pragma application_id = {APPLICATION_ID}")
-        db.execute(f"pragma user_version = {SCHEMA_VERSION + 1}")
+    for path, version in ((newer, SCHEMA_VERSION + 1), (older, -3)):
+        with sqlite3.connect(path) as db:
+            db.execute(f"pragma application_id = {APPLICATION_ID}")
+            db.execute(f"pragma user_version = {version}")
     text.write_text("not a database, but long enough to be looked at as if it were one" * 20)
-    for path, why in ((other, "another program"), (newer, "newer memreplay"), (text, "not a database")):
+    for path, why in (
+        (other, "another program"),
+        (newer, "newer memreplay"),
+        (older, "there is no format -3"),
+        (text, "not a database"),
+    ):
         before = path.read_bytes()
         for use in (Recording.open, start):
             with pytest.raises(RecordingError, match=why) as refused:

@@ -22,7 +22,7 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.writing import Writing
-from memreplay.views.remarks import remarks
+from memreplay.views.remarks import headline_remarks, remarks
 from memreplay.views.tables import tables_of
 from tests.tables import failing
 from tests.unit.scoring.samples import MODEL, choice, hit, recall, reply, row
@@ -177,6 +177,16 @@ def test_the_commonest_reasons_of_errors_stand_below_the_table() -> None:
         and "down (3); busy (2); odd (1); and 1 other reason." in sentence
     )
     assert "--retry-errors" in sentence
+
+
+def test_errors_of_the_control_that_is_asked_along_are_counted() -> None:
+    rows = [row(choice(id=f"q{n}"), reply("3"), backend=name) for n in range(3) for name in ("rag", "hybrid")]
+    rows[:2] = [each.model_copy(update={"closed_book_correct": False}) for each in rows[:2]]
+    asked_along = RUN.model_copy(update={"settings": {"closed_book_asked_along": True}})
+    for sentences in (remarks, headline_remarks):
+        said = [each for each in sentences(build_results(asked_along, rows, {}, None)) if "closed_book" in each]
+        assert len(said) == 1 and "ended in one on 2 of 3 questions" in said[0]
+        assert not any("closed_book" in each for each in sentences(build_results(RUN, rows, {}, None)))
 
 
 def test_an_error_that_no_retry_mends_has_no_advice_to_retry() -> None:

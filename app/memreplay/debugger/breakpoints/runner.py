@@ -401,8 +401,7 @@ def _touched(history: StateHistory, path: Path) -> Sequence[int]:
     """Return the positions of all writes that may have changed a place in a state."""
     indexes = (depth for depth, part in enumerate(path) if part.isdecimal())
     inside = path[: next(indexes, len(path))]  # any change to a list may move its items
-    above = [history.writes_at(inside[:depth]) for depth in range(len(inside))]
-    numbers = _merged([*above, history.writes_within(inside)])
+    numbers = _merged([*history.writes_around(inside), history.writes_within(inside)])
     return list(dict.fromkeys(history.turns[number] for number in numbers))
 
 

@@ -17,7 +17,7 @@ from textual.widgets import Footer, Static
 
 from memreplay.tui.actions import Place
 from memreplay.tui.controllers import TypedCount
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Legend, LinesView
 from memreplay.views.document import Selectable
 from memreplay.views.text import Span
 
@@ -190,7 +190,7 @@ class ListingScreen(PlaceScreen[ScreenResultType]):
         yield Bar(id="header")
         yield Scores(id="scores")
         yield Listing(id="questions")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def moved(self) -> None:

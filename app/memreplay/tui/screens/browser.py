@@ -21,7 +21,7 @@ from memreplay.tui.requests import Destination, Position
 from memreplay.tui.screens import KeyBar, Listing, ListingScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.terminal import WIDTHS
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Legend, LinesView
 from memreplay.views.panels import placeholder
 from memreplay.views.panels.browser import (
     LEGEND,
@@ -99,7 +99,7 @@ class BrowserScreen(ListingScreen[Destination | None]):
                 yield Bar(id="columns")
                 yield Listing(id="list")
             yield LinesView(id="details", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:

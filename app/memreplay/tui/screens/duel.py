@@ -31,7 +31,7 @@ from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import AnswerScreen, KeyBar
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
-from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Head, Legend, LinesView
 from memreplay.views.panels.answers import AnswersTable, System, head_lines, key_of, stage_sign
 from memreplay.views.panels.duel import DUEL_LEGEND, CandidateSubject, Reached, duel_lines
 from memreplay.views.panels.why import explain_answers
@@ -97,7 +97,7 @@ class DuelScreen(AnswerScreen[AskKey | None]):
         with Horizontal(id="duel"):
             for number in range(len(self._answers)):
                 yield DuelColumn(number)
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -156,7 +156,7 @@ class DuelScreen(AnswerScreen[AskKey | None]):
             Span("  asked by hand" if asked.by_hand else "", "warn"),
             Span(f"  cut again: {words}; no model is asked", "changed")
             if is_changed
-            else Span(f"  as recorded: {words} at most", "dim"),
+            else Span(f"  as recorded: {words} at most" if limits.hits else "", "dim"),
         )
         signs = [
             part

@@ -24,7 +24,7 @@ from memreplay.tui.screens import KeyBar, Listing, Scores
 from memreplay.tui.screens.results import Details, ResultsTab
 from memreplay.tui.screens.why import Side, TwoWhysScreen
 from memreplay.tui.sources import RecordedRun, ReplaySource, labels_in, recorded, rows_of
-from memreplay.tui.widgets.lines_view import Bar
+from memreplay.tui.widgets.lines_view import Bar, Legend
 from memreplay.views.comparison import RegressionDocument, change_details, comparison_lines, fork_lines
 from memreplay.views.panels.answers import letters_legend
 from memreplay.views.text import Line, Span, line, one_line, wrapped
@@ -101,7 +101,7 @@ class RegressionScreen(ResultsTab):
         yield Scores(id="scores", classes="panel")
         yield Listing(id="questions", classes="panel")
         yield Details(id="details", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:

@@ -39,7 +39,7 @@ from memreplay.tui.screens.dialogs import PickScreen, TypingScreen, opening
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import ReplaySource, labels_in, recorded, recorded_run
 from memreplay.tui.terminal import keys_of
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Legend, LinesView
 from memreplay.views.panels.answers import (
     AnswersTable,
     Labels,
@@ -300,7 +300,7 @@ class ResultsScreen(ResultsTab):
         yield Bar(id="columns")
         yield Listing(id="questions", classes="panel")
         yield Details(id="details", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     # ---- reading -------------------------------------------------------------------------------------------

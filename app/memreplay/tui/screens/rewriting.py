@@ -32,7 +32,7 @@ from memreplay.tui.screens import KeyBar, PlaceScreen
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.what_if import ChangesView
 from memreplay.tui.terminal import WIDTHS
-from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Head, Legend, LinesView
 from memreplay.views.panels.answers import head_lines
 from memreplay.views.panels.rewriting import WriterRow, asked_again_lines, effort_words
 from memreplay.views.panels.writer import call_lines
@@ -68,7 +68,7 @@ class RewritingScreen(PlaceScreen[None]):
         with Container(id="whatif"):
             yield ChangesView(id="changes", classes="panel")
             yield LinesView(id="original", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:

@@ -26,7 +26,7 @@ from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import AnswerScreen, KeyBar
 from memreplay.tui.terminal import WIDTHS
-from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Head, Legend, LinesView
 from memreplay.views.panels.answers import head_lines
 from memreplay.views.panels.what_if import Agreement, Row, rows_of, what_if_head, what_if_lines
 from memreplay.views.panels.why import PROMPT_LEGEND, prompt_view
@@ -68,7 +68,7 @@ class WhatIfScreen(AnswerScreen[None]):
             with Container(id="prompts"):
                 yield LinesView(id="original", classes="panel")
                 yield LinesView(id="changed", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:

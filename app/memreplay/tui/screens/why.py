@@ -46,7 +46,7 @@ from memreplay.tui.screens.biography import BiographyScreen
 from memreplay.tui.screens.duel import DuelScreen
 from memreplay.tui.sources import ReplaySource
 from memreplay.tui.terminal import WIDTHS
-from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Head, Legend, LinesView
 from memreplay.views.panels.answers import AnswersTable, head_lines, key_of
 from memreplay.views.panels.duel import ladder_lines
 from memreplay.views.panels.why import (
@@ -111,7 +111,7 @@ class WhyScreen(AnswerScreen[Destination | None]):
         with Container(id="why"):
             yield LinesView(id="verdict", classes="panel")
             yield LinesView(id="prompt", classes="panel")
-        yield Bar(id="legend")
+        yield Legend(id="legend")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -182,7 +182,8 @@ class WhyScreen(AnswerScreen[Destination | None]):
         absent = absent_lines(self._timeline.conversation, shown.absent, what)
         recorded, returned = "the prompt as sent", "what memory returned (the prompt was not recorded)"
         prompt.border_title = Content(recorded if shown.is_recorded else returned)
-        prompt.border_subtitle = Content(f"{answer.asked.context_tokens:,} tokens of memory")
+        tokens = "unknown" if answer.asked.why_empty == "not_recorded" else f"{answer.asked.context_tokens:,}"
+        prompt.border_subtitle = Content(f"{tokens} tokens of memory")
         lines = [*absent, *shown.lines]
         first = shown.first_evidence
         prompt.show(lines, in_view=len(absent) + first if first is not None else None)

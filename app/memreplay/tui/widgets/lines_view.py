@@ -472,6 +472,14 @@ class Bar(LinesView, can_focus=False):
         self.show([line(*parts, most=1)])
 
 
+class Legend(Bar, can_focus=False):
+    """What the signs of a screen mean, in as many rows as that takes."""
+
+    def say(self, *parts: str | Span) -> None:
+        """Show the meanings, which wrap where a row is full."""
+        self.show([line(*parts, hang=1)])
+
+
 class Head(LinesView, can_focus=False):
     """The few lines that a page is about. They stay in sight wherever the page below is scrolled to."""
 

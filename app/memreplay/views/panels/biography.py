@@ -28,6 +28,7 @@ _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
     "cut": ("× retrieved, cut by the budget", "bad"),
     "missed": ("✗ below the cut", "bad"),
     "not_found": ("✗ not among the candidates", "bad"),
+    "not_recorded": ("– what memory returned was not recorded", "dim"),
 }
 
 
@@ -47,7 +48,7 @@ def biography_lines(
 
 
 def _known_lines(lives: Sequence[Biography], start: int | None) -> Iterator[Line]:
-    if not all(life.is_recorded for life in lives):
+    if not all(life.is_recorded for life in lives) or (start is None and not all(life.is_known for life in lives)):
         yield line(Span("– what this memory stored was not recorded", "dim"))
     elif start is None:
         yield line(Span("✗ what was stored never holds the answer", "bad"))

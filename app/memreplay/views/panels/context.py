@@ -170,9 +170,11 @@ def composition_view(timeline: Timeline, backend: str, cursor: int) -> View:
     perceived = timeline.perceived_at(backend, cursor)
     if perceived is None:
         return lines_view("context", placeholder(waiting(cursor, "no context has been assembled yet")))
+    earlier, title = _earlier_words(timeline, perceived, cursor), f"context · for turn {perceived.turn}"
+    if perceived.why_empty == "not_recorded":
+        return lines_view(title, [*earlier, *placeholder(_NO_HITS["not_recorded"])])
     bars = _composition_lines(perceived.hits, perceived.cut, perceived.tokens)
-    lines = [*_earlier_words(timeline, perceived, cursor), *bars]
-    return lines_view(f"context · for turn {perceived.turn}", lines, note=f"{perceived.tokens:,} tokens")
+    return lines_view(title, [*earlier, *bars], note=f"{perceived.tokens:,} tokens")
 
 
 def _composition_lines(hits: Sequence[Hit], cut: Iterable[Cut], tokens: int) -> list[Line]:
@@ -261,7 +263,8 @@ def _read_path_view(
 ) -> View:
     hits, missed = len(perceived.hits), len(perceived.missed)
     below = f" · {missed} more below the cut" if missed else ""
-    note = f"{hits} {'hit' if hits == 1 else 'hits'}{below} · {perceived.tokens:,} tokens"
+    is_known = perceived.why_empty != "not_recorded"
+    note = f"{hits} {'hit' if hits == 1 else 'hits'}{below} · {perceived.tokens:,} tokens" if is_known else ""
     shown = lines or placeholder(_NO_HITS[perceived.why_empty])
     earlier = _earlier_words(timeline, perceived, cursor)
     return lines_view(f"{name} · for turn {perceived.turn}", [*earlier, *shown], note=note)

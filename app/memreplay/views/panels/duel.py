@@ -94,6 +94,8 @@ def _without_ranking(answer: Answer) -> str:
         return "no memory, so nothing was ranked"
     if asked.context_tokens or asked.hits:
         return "no ranking is recorded, so this memory cannot be cut again; a fork asks it"
+    if asked.why_empty == "not_recorded":
+        return "what memory returned was not recorded"
     return "memory returned nothing"
 
 

@@ -429,7 +429,7 @@ def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -
     outcomes = Counter(answer.scored.score.outcome for answer in scored if answer.scored is not None)
     labels = (matrix.label(answer) for answer in scored)
     # No prompt means that recall failed: that says nothing about what retrieval would have found.
-    prompted = [answer for answer in answers if answer.asked.prompt]
+    prompted = [each for each in answers if each.asked.prompt and each.asked.why_empty != "not_recorded"]
     found = [answer.scored.retrieval for answer in prompted if answer.scored is not None]
     return Tally(
         total=len(scored),

@@ -432,7 +432,9 @@ def stores_view(timeline: Timeline, backend: str, cursor: int) -> View:
         *_logs(timeline, backend, cursor),
         *_collections(timeline, backend, cursor),
     ]
-    return lines_view("stores", lines or placeholder(waiting(cursor, "this memory has written to no store")))
+    is_known = timeline.description(backend).is_known
+    empty = "this memory has written to no store" if is_known else "what this memory stored was not recorded"
+    return lines_view("stores", lines or placeholder(waiting(cursor, empty)))
 
 
 def _states(timeline: Timeline, backend: str, cursor: int) -> Iterator[Line]:
@@ -492,15 +494,23 @@ def operations_view(timeline: Timeline, backend: str, cursor: int) -> View:
     if len(operations) <= _MOST_TIMED:
         note += f" · {sum(operation.ms for operation in operations):.1f} ms"
     short = partial(short_key, conversation_id=timeline.conversation.id, backend=backend)
-    document = LazyDocument(len(operations), lambda place: [_operation_line(operations[place], short)], guessed=2)
+    read = timeline.perceived_at(backend, cursor)
+    unknown = read is not None and read.turn == cursor and read.why_empty == "not_recorded"
+
+    def line_at(place: int) -> list[Line]:
+        operation = operations[place]
+        is_unseen = unknown and isinstance(operation.change, SearchChange)
+        return [_operation_line(operation, "what it found was not recorded" if is_unseen else None, short)]
+
+    document = LazyDocument(len(operations), line_at, guessed=2)
     return View("operations", document, note)
 
 
-def _operation_line(operation: MemoryOperation, short: Callable[[str], str]) -> Line:
+def _operation_line(operation: MemoryOperation, unseen: str | None, short: Callable[[str], str]) -> Line:
     """Return a store command: store, command, key, effect, duration and actor. Raw events hold key and actor in
     full.
     """
-    effect = _effect(operation.change)
+    effect = unseen or _effect(operation.change)
     spans = [
         Span(f"{one_line(operation.store):<6} ", "dim"),
         Span(f"{one_line(operation.command)} ", "strong"),

@@ -32,6 +32,7 @@ _STAGES: Final[Mapping[LostAt | None, tuple[str, Tone]]] = {
     "not_retrieved": ("✗ written but not retrieved", "bad"),
     "cut": ("✗ retrieved but cut", "bad"),
 }
+_NOT_RECORDED: Final[tuple[str, Tone]] = ("– what memory returned was not recorded", "warn")
 _NEVER_PROMOTED: Final[tuple[str, Tone]] = ("✗ never promoted", "bad")
 
 _LONGEST_IN_THE_HEAD: Final = 100
@@ -126,7 +127,7 @@ def _lost_lines(explanation: Explanation) -> Iterator[Line]:
         yield line(Span("not scored yet", "dim"))
         return
     for trail in explanation.trails:
-        yield _trail_line(explanation.conversation, trail)
+        yield _trail_line(explanation.conversation, trail, explanation.answer.asked)
         if trail.writer is not None:
             yield line(
                 Span("  the writer  ", "dim"),
@@ -148,9 +149,11 @@ def _said_besides(detail: str, trails: Sequence[Trail]) -> str:
     return " ".join(detail.split())
 
 
-def _trail_line(conversation: Conversation, trail: Trail) -> Line:
+def _trail_line(conversation: Conversation, trail: Trail, asked: QuestionAsked) -> Line:
     """Return how far one evidence turn got. It leads to the turn, and to what should have been written there."""
     stage, tone = _NEVER_PROMOTED if trail.loss == "gated" else _STAGES[trail.lost_at]
+    if trail.lost_at == "not_visible" and asked.why_empty == "not_recorded":
+        stage, tone = _NOT_RECORDED
     ranks = " · ".join(f"{channel} {rank}" for channel, rank in trail.ranks.items())
     return line(
         Span("◆ ", "warn"),
@@ -305,6 +308,9 @@ def prompt_view(conversation: Conversation, asked: QuestionAsked, evidence: Sequ
         if part.source == "evidence" and first is None:
             first = len(lines)
         lines.append(_prompt_line(part))
+    if asked.why_empty == "not_recorded":
+        unknown = line(Span("– what of this prompt memory gave was not recorded", "dim"))
+        return PromptView((unknown, *lines), None, ())
     return PromptView(tuple(lines), first, tuple(turn for turn in evidence if turn not in present))
 
 
