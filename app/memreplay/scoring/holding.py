@@ -30,7 +30,7 @@ from memreplay.grading.doubt import closeness, words_wanted
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
 from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
-from memreplay.grading.veto import asserted, expected_polarity
+from memreplay.grading.veto import NEGATIONS, asserted, expected_polarity
 from memreplay.grading.vocabulary import FORMS_A_QUESTION, UNITS
 from memreplay.text import normalised
 
@@ -56,6 +56,9 @@ _MOST_WORDS, _LONG_ANSWER = 2 / 3, 4
 """The share of the words of a long answer that a text made from its turn says, and the words of a long one."""
 _RETOLD = 1 / 2
 """The share of the words of a sentence that a text says which retells it."""
+_FEWEST_DENIED = 3
+"""Words; a denial of fewer may be of something else: "no buyer yet" is no denial of "looking for a buyer"."""
+_OF_DENIALS = frozenset("longer any more anymore yet still ever ya mas aun todavia".split())
 _ENOUGH = 1 / 2
 """The share of the evidence turns from which yes or no follows."""
 _FEW_AMOUNTS = 3
@@ -226,7 +229,11 @@ class Answerable:
         if any(_say_all(figures, texts) for figures in says.figures):
             return True
         may_be_retold = not says.figures or self._is_polar
-        return may_be_retold and any(_retells(one, text) for one in self._grounds_in(turn) for text in texts)
+        return may_be_retold and any(
+            _retells(words, text) and not (self._is_polar and _contradicts(words, text))
+            for words in self._grounds_in(turn)
+            for text in texts
+        )
 
     def _counts_from_the_day_of(self, turn: str) -> bool:
         """Return whether a length of time can only be counted from the day of a turn, which says no figure."""
@@ -768,6 +775,15 @@ def _retells(sentence: Sequence[Token], text: str) -> bool:
     return len(said) >= len(sentence) * _RETOLD and all(
         token.text in said for token in sentence if _is_figure(token)
     )
+
+
+def _contradicts(sentence: Sequence[Token], text: str) -> bool:
+    """Return whether a text says what a sentence denies, or denies what it says, in nearly all of its words."""
+    told = tokens_of(text)
+    said = [token for token in sentence if token.text not in NEGATIONS | _OF_DENIALS]
+    denies = [any(token.text in NEGATIONS for token in tokens) for tokens in (sentence, told)]
+    is_same = len(said) >= _FEWEST_DENIED and len(_shared(told, said)) >= len(said) * _MOST_WORDS
+    return is_same and denies[0] != denies[1]
 
 
 def _say_all(words: Iterable[str], texts: Sequence[str]) -> bool:

@@ -198,6 +198,7 @@ def test_only_turns_that_say_a_part_of_an_answer_are_needed(
 QUOTES = {"1": "Anna: The first roofer wants 3,200.", "2": "Anna: The second quote is 2,750."}
 FARM = {"1": "Anna: I grew up on a dairy farm.", "2": "Ben: A farm kid here too."}
 CHECKS = {"1": "Anna: The valve failed the inspection.", "2": "Anna: The second inspection was fine."}
+PILLS = {"1": "Anna: I no longer take the red pills.", "2": "Anna: The goats are well."}
 BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are well."}
 BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
 ROOF = {"1": "Anna: The roof was done Wednesday."}
@@ -232,6 +233,8 @@ KINDS = [
     ),
     ("Has Anna sold the caravan?", "No", BUYER, {"1": "Anna is still looking for a buyer of her caravan"}, True),
     ("Has Anna sold the caravan?", "No", BUYER, {"1": "Anna owns a caravan"}, False),
+    ("Does Anna still take the red pills?", "No", PILLS, {"1": "Anna takes the red pills."}, False),
+    ("Does Anna still take the red pills?", "No", PILLS, {"1": "Anna takes no red pills now."}, True),
     ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Hot baths and podcasts"}, True),
     ("How does Anna relax?", "soaking in a hot bath with podcasts", BATH, {"1": "Anna likes podcasts"}, False),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] Roof done Wednesday"}, True),
