@@ -55,6 +55,18 @@ def test_results_files_recordings_and_runs_within_one_say_the_same(
     assert run_cli("compare", large, large, "--run-a", second, "--run-b", first).out == from_recordings.out
 
 
+def test_of_long_answers_the_part_is_shown_in_which_they_differ(
+    run_cli: RunCli, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    found = json.loads(runs[1].with_suffix(".results.json").read_text())
+    for name, end in (("a", "in Ghent"), ("b", "in Bruges")):
+        found["questions"][0] |= {"predicted": f"{'It is a long story that ends ' * 4}{end}"}
+        (tmp_path / f"{name}.json").write_text(json.dumps(found))
+    ran = run_cli("compare", tmp_path / "a.json", tmp_path / "b.json")
+    assert ran.code == 0, ran.err
+    assert "A …" in ran.out and "ends in Ghent" in ran.out and "ends in Bruges" in ran.out
+
+
 def test_a_comparison_is_written_as_json_and_markdown(
     run_cli: RunCli, runs: tuple[Path, Path], tmp_path: Path
 ) -> None:

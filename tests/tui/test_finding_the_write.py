@@ -86,7 +86,7 @@ async def test_why_shows_the_prompt_the_reply_its_reading_and_the_other_architec
             "rag",
             "full_context",
         ]
-        assert "✗ turn 1 is not in this prompt" in text_of(pilot, "#prompt")
+        assert "✗ turn 1 is not word for word in this prompt" in text_of(pilot, "#prompt")
         await pilot.press("right")
         assert "full_context" in text_of(pilot, "#header")
         assert "The conversation does not say." in text_of(pilot, "#head")

@@ -62,7 +62,7 @@ async def test_three_keys_find_the_fact_that_promotion_dropped(walk: str, bug: P
         verdict = pilot.app.screen.query_one("#verdict", LinesView)
         await until(pilot, lambda: "the architectures" in verdict.text)
         assert "significance 0.45 is below 0.60" in verdict.text and "never promoted" in verdict.text
-        assert "turn 1 is not in this prompt" in pilot.app.screen.query_one("#prompt", LinesView).text
+        assert "turn 1 is not word for word in this prompt" in pilot.app.screen.query_one("#prompt", LinesView).text
         await pilot.press(keys[2])
         await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
         screen = replay_of(pilot)

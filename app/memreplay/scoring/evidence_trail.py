@@ -36,7 +36,8 @@ was stored of it, or only something that leaves the answer out.
 
 @dataclass(frozen=True)
 class Trail:
-    """The loss of a turn, in one sentence; ``lost_at`` is None if what it says reached the prompt.
+    """The loss of a turn, in one sentence. ``lost_at`` is None if what it says reached the prompt; ``form`` then
+    says in which words, if not in its own.
 
     ``ranks`` are its 1-based ranks by retrieval channel, as far down as they were recorded. ``writer`` is what the
     model that writes made of it, where nothing stored holds it.
@@ -48,6 +49,7 @@ class Trail:
     loss: Loss | None = None
     ranks: Mapping[str, int] = field(default_factory=dict)
     writer: Finding | None = None
+    form: str = ""
 
 
 def turns_in_prompt(asked: QuestionAsked) -> frozenset[str]:
@@ -146,7 +148,9 @@ def trails_of(answerable: Answerable, turns: Iterable[str], stages: Stages) -> l
     whole = lost_as_a_whole(answerable, stages)
     trails = [trail_of(turn, answerable, stages) for turn in turns]
     return [
-        Trail(trail.turn, whole, _IN_OTHER_WORDS[whole].format(trail.turn), ranks=trail.ranks)
+        Trail(
+            trail.turn, whole, _IN_OTHER_WORDS[whole].format(trail.turn), ranks=trail.ranks, form=", in other words"
+        )
         if STAGES.index(trail.lost_at) < STAGES.index(whole)
         else trail
         for trail in trails
@@ -166,7 +170,8 @@ def trail_of(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     ranks = ranks_of(turn, stages.asked)
     if answerable.part_held_by(turn, stages.in_prompt):
         what, form = _found(turn, answerable, stages.in_prompt)
-        return Trail(turn, None, f"{what} was in the prompt{form}{_late(turn, stages)}.", ranks=ranks)
+        sentence = f"{what} was in the prompt{form}{_late(turn, stages)}."
+        return Trail(turn, None, sentence, ranks=ranks, form=form)
     if answerable.part_held_by(turn, stages.retrieved):
         what, form = _found(turn, answerable, stages.retrieved)
         cut = f"and the budget cut it{_placed(ranks)}"
@@ -234,6 +239,9 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     if other := answerable.other_times(turn, stored):
         return lost("distilled_away", f"What was stored of turn {turn} says another date ({other[0].words}).")
     if stored:
+        if answerable.says_some_time(turn, stored):
+            sentence = f"What was stored of turn {turn} says another time, or says it less precisely."
+            return lost("distilled_away", sentence)
         part = "a part of the answer" if answerable.part_begun_by(turn, stored) else "the answer"
         left_out = "when" if answerable.times else part
         return lost("distilled_away", f"What was stored of turn {turn} leaves {left_out} out.")

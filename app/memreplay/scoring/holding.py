@@ -317,6 +317,12 @@ class Answerable:
             if time[:2] not in own and not (time[:2] == days and _SAID_ON.search(text.replace(time.words, "@")))
         ]
 
+    def says_some_time(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether texts of a turn say a time in place of the one asked for, but that of its session."""
+        days = (self._day_of(turn),) * 2
+        said = (time for piece in pieces for time in times_in(piece.text, _ANY_DAY))
+        return bool(self.times) and any(time[:2] != days for time in said)
+
     def _say_when(self, pieces: Sequence[Piece]) -> bool:
         """Return whether one of the texts says the time of what is asked.
 

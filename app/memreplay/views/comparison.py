@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from memreplay.grading import Outcome
@@ -41,6 +42,8 @@ GROUPS: Final[Mapping[Kind, Group]] = {
 """The groups of changes in the order of the screen."""
 
 _LONGEST_TEXT = 72
+_CONTEXT = 20
+"""Characters that stand before the first difference of two long answers."""
 
 
 class RegressionDocument(Selectable):
@@ -240,14 +243,22 @@ def _lines_of_change(change: Change) -> list[str]:
     return [
         f"  {_short(change.question_id)} · {change.contestant} · {_short(change.question)}",
         f"    expected {_short(change.expected)}",
-        f"    A {_answer(change.was, change.failure_was)}",
-        f"    B {_answer(change.now, change.failure_now)}",
+        f"    A {_answer(change.was, change.failure_was, beside=change.now)}",
+        f"    B {_answer(change.now, change.failure_now, beside=change.was)}",
     ]
 
 
-def _answer(text: str | None, failure: str | None) -> str:
-    answer = "nothing" if text is None else _short(text)
+def _answer(text: str | None, failure: str | None, beside: str | None) -> str:
+    """Return a short answer; of a long one, the part in which it differs from the one ``beside`` it."""
+    answer = "nothing" if text is None else _short(_from_difference(" ".join(text.split()), beside or ""))
     return f"{answer} ({failure.replace('_', ' ')})" if failure else answer
+
+
+def _from_difference(text: str, other: str) -> str:
+    """Return a text without what two begin with, where that alone would fill the line."""
+    pairs = zip(text, " ".join(other.split()), strict=False)
+    common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    return text if common < _LONGEST_TEXT - _CONTEXT else f"…{text[common - _CONTEXT :]}"
 
 
 def _short(text: str) -> str:
@@ -267,8 +278,8 @@ def comparison_markdown(compared: RunComparison, verdict: Sequence[str]) -> str:
                 f"{_short(change.question_id)}: {_short(change.question)}",
                 change.contestant,
                 _short(change.expected),
-                _answer(change.was, change.failure_was),
-                _answer(change.now, change.failure_now),
+                _answer(change.was, change.failure_was, beside=change.now),
+                _answer(change.now, change.failure_now, beside=change.was),
             )
             for change in compared.changes
         ]

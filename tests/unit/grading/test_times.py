@@ -149,6 +149,7 @@ def test_entities_hold_no_answer_where_the_text_says_another_year_or_half_of_the
     [
         ("Went to the open day in early November 2025", "says another date (early November 2025)."),
         ("Went to the open day", "leaves when out."),
+        ("Went to the open day last month", "says another time, or says it less precisely."),
         ("Went to the open day (said on 8 May 2023)", "leaves when out."),
         ("Went to the open day on 8 May 2023", "says another date (8 May 2023)."),
     ],

@@ -158,7 +158,7 @@ def _trail_line(conversation: Conversation, trail: Trail, asked: QuestionAsked) 
     return line(
         Span("◆ ", "warn"),
         Span(f"turn {turns_words(conversation, [trail.turn])}  ", "accent"),
-        Span(stage, tone),
+        Span(stage + trail.form, tone),
         Span(f"  {trail.loss.replace('_', ' ')}" if trail.loss else "", "warn"),
         Span(f"  rank {one_line(ranks)}" if ranks else "", "dim"),
         hang=2,
@@ -263,7 +263,7 @@ def absent_lines(conversation: Conversation, absent: Sequence[str], what: str = 
     """Return one line per evidence turn that the prompt does not contain verbatim."""
     return [
         line(
-            Span(f"✗ turn {turns_words(conversation, [turn])} is not in {what}", "bad"),
+            Span(f"✗ turn {turns_words(conversation, [turn])} is not word for word in {what}", "bad"),
             about=TurnSubject(turn),
         )
         for turn in absent
