@@ -8,13 +8,21 @@ from typing import Final
 
 from memreplay.conversations.models import Question
 from memreplay.grading import Score
-from memreplay.grading.read import Token, content_of, is_among, tokens_of
+from memreplay.grading.match import enumeration
+from memreplay.grading.read import Token, content_of, is_among, same_token, tokens_of
 from memreplay.grading.times import times_asked_for, times_in
 from memreplay.grading.veto import NAME, NEGATIONS
 
 REJECTED_FOR_FORM: Final = frozenset({"denied", "hedged", "superseded", "candidates"})
 """Ways to reject a reply that has the words of the answer."""
 
+_SHIFTS: Final = frozenset(
+    "before after until near left former formerly previously used later than"
+    " antes despues hasta cerca dejo luego menos".split()
+)
+"""Words beside which a value may be that of another time or amount."""
+_LINKS: Final = frozenset("of to from before after than not de a al antes que no".split())
+"""Words that make an order of what they join."""
 _MONTH: Final = 31
 """Days."""
 _WEIGHTS: Final = {"closeness": 2.0, "other words": 0.65, "several words": 1.4, "name": -0.75}
@@ -31,18 +39,39 @@ recordings.
 def is_uncertain(question: Question, reply: str, scored: Score) -> bool:
     """Return whether the grade of a reply is one of those of which many are wrong.
 
-    Of the accepted replies these are the ones in other words. A rejection is the more doubtful the closer the reply
-    is to the answer and the more else it says, most of all where the answer has several words and no name, so that
-    other words can say it. Where nothing was ever said, a reply that denies something is the closer one. A time
-    that is said less precisely, or without its year, may be good enough.
+    Of the accepted replies these are the ones in other words, those that set the answer before or after something,
+    or in the past, and those that turn the order of its words around. A rejection is the more doubtful the closer
+    the reply is to the answer and the more else it says, most of all where the answer has several words and no
+    name, so that other words can say it. Where nothing was ever said, a reply that denies something is the closer
+    one. A time that is said less precisely, or without its year, may be good enough.
     """
     if scored.outcome != "wrong":
-        return scored.decided_by == "overlap"
+        return scored.decided_by == "overlap" or _may_say_another(question, reply)
     if times := times_asked_for(question.text, question.expected):
         said = [time for time in times_in(reply) if time.days <= _MONTH]
         if all(any(time.agrees_with(one) for time in said) for one in times):
             return True
     return sum(_WEIGHTS[sign] * value for sign, value in _signs(question, reply, scored)) > _CERTAIN
+
+
+def _may_say_another(question: Question, reply: str) -> bool:
+    """Return whether a reply with the words of the answer may say something else: "a week after 12 May", "a former
+    nurse", "from Burgos to Soria".
+    """
+    known = {token.text for text in (question.text, question.expected) for token in tokens_of(text)}
+    if any(token.text in _SHIFTS and token.text not in known for token in tokens_of(reply)):
+        return True
+    wanted = tokens_of(question.expected)
+    links = _LINKS.intersection(token.text for token in wanted)
+    if not links or (len(enumeration(question.expected)) > 1 and links.isdisjoint(NEGATIONS)):
+        return False
+    said = [token for _, token in content_of(tokens_of(reply))]
+    places = [
+        next((place for place, own in enumerate(said) if same_token(one, own)), None)
+        for _, one in content_of(wanted)
+    ]
+    found = [place for place in places if place is not None]
+    return found != sorted(found)
 
 
 def words_wanted(question: Question) -> Sequence[Token]:

@@ -46,12 +46,12 @@ from memreplay.text import normalised, occurs_in
 _LONGEST = 40  # Words. A longer reply answers something.
 
 _SOURCE = (
-    r"(?:conversations?|history|texts?|context|chats?|dialogues?|logs?|transcript|passage|information|excerpt|messages?"
+    r"\b(?:conversations?|history|texts?|context|chats?|dialogues?|logs?|transcript|passage|information|excerpt|messages?"
     r"|notes?|records?|memory|conversacion(?:es)?|historial|contexto|dialogo|informacion|mensajes|notas|charlas?"
     r"|(?:(?:any|every|some)thing|what|things?|lo que)(?: that)?(?: me)? (?:youve|weve|you|we|has|hemos))"
 )
 _NOT = (
-    r"(?:(?:(?:do|does|did|have|has|had|is|are|am|m|was|were|could|can|s|ve) )?(?:not|never)"
+    r"\b(?:(?:(?:do|does|did|have|has|had|is|are|am|m|was|were|could|can|s|ve) )?(?:not|never)"
     r"|(?:do|does|did|have|has|had|is|are|was|were|ca|could)nt|cannot)"
 )
 _TELL = (

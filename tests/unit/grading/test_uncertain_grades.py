@@ -55,6 +55,26 @@ def test_words_in_common_do_not_make_another_value_right(expected: str, text: st
 
 
 @pytest.mark.parametrize(
+    ("expected", "text", "uncertain"),
+    [
+        ("12 May 2025", "A week after 12 May 2025.", True),
+        ("12 May 2025", "On 12 May 2025.", False),
+        ("nurse", "A former nurse, now a florist.", True),
+        ("de Soria a Burgos", "De Burgos a Soria.", True),
+        ("de Soria a Burgos", "De Soria a Burgos.", False),
+        ("the canoe, not the kayak", "The kayak, not the canoe.", True),
+        ("pottery and camping", "Camping and pottery.", False),
+    ],
+)
+def test_a_reply_that_moves_the_answer_or_turns_it_around_is_uncertain(
+    expected: str, text: str, uncertain: bool
+) -> None:
+    asked = recall(text="Which one is it?", expected=expected, expected_entities=())
+    scored = score_recall(asked, text)
+    assert scored.outcome == "wrong" or scored.uncertain == uncertain
+
+
+@pytest.mark.parametrize(
     ("text", "uncertain"),
     [("On 16 December.", True), ("In December 2023.", True), ("16 December 2022.", False), ("In 2023.", False)],
 )
