@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
@@ -25,6 +29,7 @@ from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.start import StartScreen
 from memreplay.tui.screens.why import WhyScreen
+from memreplay.tui.sources import labels_in
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.panels.answers import AnswersTable
 from memreplay.views.panels.results import Matrix, tally, title_of
@@ -41,6 +46,27 @@ async def listed(pilot: Pilot[None]) -> ResultsScreen:
     screen = pilot.app.screen
     assert isinstance(screen, ResultsScreen)
     return screen
+
+
+async def test_a_short_screen_says_how_many_conversations_are_attributed(
+    launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = record(tmp_path / "two.sqlite3", "one", "the-other")
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("delete from scores")
+    titles = []
+    async with open_app(replace(launch, recordings=lambda: [path]), (80, 24)) as pilot:
+
+        def looking(*of: Any) -> Any:
+            titles.append(questions_title(pilot))
+            return labels_in(*of)
+
+        monkeypatch.setattr("memreplay.tui.screens.results.labels_in", looking)
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        await listed(pilot)
+        assert "attributing failures: 1 of 2 conversations" in titles[1]
+        assert "attributing" not in questions_title(pilot)
 
 
 async def test_a_run_is_narrowed_as_one_list_and_leads_to_the_evidence_in_the_right_conversation(
@@ -153,7 +179,8 @@ async def test_the_legend_is_whole_on_a_small_screen(launch: Launch) -> None:
         await until(pilot, lambda: "M misread" in text_of(pilot, "#legend"))
         await pilot.pause()
         legend = seen(pilot.app.screen.query_one("#legend", LinesView))
-        assert legend.split()[-4:] == ["not", "retrieved", "✓", "right"] and len(legend.splitlines()) == 2
+        assert legend.endswith("if none, or all, of the uncertain grades are right")
+        assert "R not retrieved" in legend and len(legend.splitlines()) == 2
 
 
 async def test_settings_stand_beside_the_budget_curve(recorded: Launch) -> None:

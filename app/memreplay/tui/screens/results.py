@@ -275,7 +275,7 @@ class ResultsScreen(ResultsTab):
             self.sources[listed.name, 0] = listed.source
         self._matrix = Matrix(AnswersTable((), (), ()))
         self.document = MatrixDocument(self._matrix, ())
-        self._extent = self._progress = ""
+        self._extent = self._progress = self._heading = ""
 
     @property
     def tab(self) -> str:
@@ -320,7 +320,11 @@ class ResultsScreen(ResultsTab):
 
     def _say(self, progress: str) -> None:
         self._progress = progress
-        self.query_one(Listing).border_subtitle = Content(progress)
+        listing = self.query_one(Listing)
+        # A short screen has no lower borders.
+        above = progress if self._is_short else ""
+        listing.border_title = Content(" · ".join(filter(None, (self._heading, above))))
+        listing.border_subtitle = Content(progress)
 
     @work(group="reading", exclusive=True)
     async def _read(self) -> None:
@@ -365,7 +369,8 @@ class ResultsScreen(ResultsTab):
         listing = self.query_one(Listing)
         total, shown = len(self._matrix.table.questions), len(chosen)
         narrowed = f"{self._choice.in_short} · {shown:,} of {total:,}" if self._choice.narrows else f"{total:,}"
-        listing.border_title = Content(f"questions · {narrowed}")
+        self._heading = f"questions · {narrowed}"
+        self._say(self._progress)
         listing.show(self.document, in_view=self.document.cursor if chosen else None)
         kinds = "≡ by choice, else in words  " if self._matrix.table.by_choice else ""
         bounds = f"  {UNCERTAIN_LEGEND}" if has_uncertain(self._matrix) else ""
