@@ -67,7 +67,7 @@ _SPELLED_LABEL = re.compile(
     re.IGNORECASE,
 )
 _ANSWER = re.compile(
-    rf"\b{_ANSWERS}{_LABELLED}|(?:[:=→⇒]|[=-]>)\s*(?<![0-9]:)([0-9]+)[.\s]*\Z"
+    rf"\b{_ANSWERS}{_LABELLED}|(?:[:=→⇒]|[=-]>)\s*(?<![0-9]:)[*_`]*([0-9]+)[*_`.\s]*\Z"
     r"|\b(?<![.,:])([0-9])\s+(?:fits|matches|suits|works|is (?:right|correct|(?=better|best)))(?: better| best)?\b",
     _EITHER_CASE,
 )
@@ -84,7 +84,7 @@ _SEVERAL = re.compile(
     _EITHER_CASE,
 )
 _CLAUSE = re.compile(
-    rf"(?<=[?!;\n]|(?<!^[0-9])\.)(?=\s)|(?<=[.?!]['\"”’»*])(?=\s)|(?=\n)|(?<=:)(?=\s(?:it|that|es|la)\b)"
+    rf"(?<=[?!;\n]|(?<!^[0-9])\.)(?=\s)|(?<=[.?!]['\"”’»*])(?=\s)|(?=\n)|(?<=:)(?=\s(?:it|that|es|la)\b)|(?=:\s*[*_`]*[0-9]+[*_`.\s]*\Z)"
     rf"|(?=(?:,|,? and|,? y)\s(?:I\s|I['’]d\s|it\s)?{_ANSWERS}\b)|(?=[→⇒]|[=-]>)"
     r"|(?=,?\s(?:so(?! (?:is|are|do|does)\b)|but|then|therefore|because|since|as[ií] que|sino|pero|porque)\b)"
     r"|(?=(?:,|,? and| [-–—]) (?:not|never)\b|(?:,|,? y) no (?:la|el)\b|\s(?:rather than|instead of|over the)\b)"

@@ -64,6 +64,7 @@ CHOSEN = [
     ("I'd pick D.", 3),
     ("La respuesta es D", 3),
     ("D) 4 years", 3),
+    ("It was long, and since she did not stay for five years: **3**", 3),
     ("D. 4 years", 3),
     ("Final answer: B", 1),
     ('{"choice": {"index": 3}}', 3),
