@@ -452,11 +452,12 @@ class Answerable:
         return bool(self.times) or self._is_a_length_of_time
 
     def is_approached_by(self, pieces: Sequence[Piece], least: float) -> bool:
-        """Return whether a line of a session of the evidence says this share of what the question is about."""
+        """Return whether a line of another turn of the session says this share of what the question is about."""
         return any(
             len(self.topic_in(line)) >= least * len(self._topic) > 0
             for piece in self._apart(pieces)
-            if not self._sessions.isdisjoint(map(self._session_of, piece.turns | piece.verbatim))
+            if not self._is_linked(piece)
+            and not self._sessions.isdisjoint(map(self._session_of, piece.turns | piece.verbatim))
             for line in piece.text.splitlines()
         )
 

@@ -309,10 +309,15 @@ async def test_a_verdict_says_where_it_is_uncertain(
     assert found.doubt == doubt and ("Uncertain: " in found.detail) is (doubt is not None)
 
 
-@pytest.mark.parametrize(("told", "doubt"), [("kayak sold", "same_session"), ("raining", None)])
-async def test_a_time_that_another_text_of_the_session_may_tell_is_uncertain(told: str, doubt: str | None) -> None:
+@pytest.mark.parametrize(
+    ("turn", "told", "doubt"),
+    [("1", "kayak sold", "same_session"), ("1", "raining", None), ("3", "kayak sold", None)],
+)
+async def test_a_time_that_another_text_of_the_session_may_tell_is_uncertain(
+    turn: str, told: str, doubt: str | None
+) -> None:
     asked = question("When was the kayak sold?", expected="9 June 2023", evidence=("3",))
-    facts = FactsMemory({"1": Fate(told)}, given=("1",))
+    facts = FactsMemory({turn: Fate(told)}, given=(turn,))
     timeline = await played(asked, {"facts": facts}, {"facts": Reply(text="In May.")}, said=SOLD)
     assert attribution_of(timeline, "facts").doubt == doubt
 
