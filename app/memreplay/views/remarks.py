@@ -99,6 +99,7 @@ def headline_remarks(results: Results) -> list[str]:
     sentences += _sample_sentences(results)
     sentences += _prompt_sentences(results)
     sentences += _judge_sentences(results)
+    sentences += _interval_sentences(results)
     sentences += _uncertain_sentences(results)
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
@@ -108,6 +109,19 @@ def headline_remarks(results: Results) -> list[str]:
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} picks sentences and options; it is not a language model.")
     return sentences
+
+
+_FEW_CONVERSATIONS = 5
+
+
+def _interval_sentences(results: Results) -> list[str]:
+    """Return that intervals are over conversations, where these are so few that the intervals are very wide."""
+    numbers = {
+        backend.headline.conversations
+        for backend in results.backends.values()
+        if backend.headline.ci95_clustered is not None and backend.headline.conversations < _FEW_CONVERSATIONS
+    }
+    return [f"95 %: intervals over {max(numbers)} conversations; so few make them wide."] if numbers else []
 
 
 def _uncertain_sentences(results: Results) -> list[str]:

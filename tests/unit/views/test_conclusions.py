@@ -73,6 +73,15 @@ def test_it_says_how_many_verdicts_are_uncertain() -> None:
     assert f"rag lost: {len(group)} misread (3 uncertain)." in headline_remarks(build_results(RUN, group))
 
 
+def test_intervals_over_few_conversations_say_so() -> None:
+    def of(questions: int) -> list[str]:
+        remarks = headline_remarks(build_results(RUN, rows("rag", 1, 40, of=questions)))
+        return [each for each in remarks if each.startswith("95 %")]
+
+    assert of(1) == []
+    assert of(2) == ["95 %: intervals over 2 conversations; so few make them wide."]
+
+
 def test_the_widest_lead_comes_first() -> None:
     found = said(rows("a", 39, 39), rows("b", 24, 24), rows("c", 6, 6), rows("oracle", 40, 40))
     assert [each.split(" here:")[0] for each in found] == [
