@@ -84,7 +84,8 @@ _SEVERAL = re.compile(
     _EITHER_CASE,
 )
 _CLAUSE = re.compile(
-    rf"(?<=[?!;\n]|(?<!^[0-9])\.)(?=\s)|(?<=[.?!]['\"”’»*])(?=\s)|(?=\n)|(?<=:)(?=\s(?:it|that|es|la)\b)|(?=:\s*[*_`]*[0-9]+[*_`.\s]*\Z)"
+    rf"(?<=[?!;\n]|(?<!^[0-9])\.)(?=\s)|(?<=[.?!]['\"”’»*])(?=\s)|(?=\n)|(?<=:)(?=\s(?:it|that|es|la)\b)"
+    r"|(?=:\s*[*_`]*[0-9]+[*_`.\s]*\Z)"
     rf"|(?=(?:,|,? and|,? y)\s(?:I\s|I['’]d\s|it\s)?{_ANSWERS}\b)|(?=[→⇒]|[=-]>)"
     r"|(?=,?\s(?:so(?! (?:is|are|do|does)\b)|but|then|therefore|because|since|as[ií] que|sino|pero|porque)\b)"
     r"|(?=(?:,|,? and| [-–—]) (?:not|never)\b|(?:,|,? y) no (?:la|el)\b|\s(?:rather than|instead of|over the)\b)"

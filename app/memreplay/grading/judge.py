@@ -46,8 +46,8 @@ from memreplay.text import normalised, occurs_in
 _LONGEST = 40  # Words. A longer reply answers something.
 
 _SOURCE = (
-    r"\b(?:conversations?|history|texts?|context|chats?|dialogues?|logs?|transcript|passage|information|excerpt|messages?"
-    r"|notes?|records?|memory|conversacion(?:es)?|historial|contexto|dialogo|informacion|mensajes|notas|charlas?"
+    r"\b(?:conversations?|history|texts?|context|chats?|dialogues?|logs?|transcript|passage|information|excerpt"
+    r"|messages?|notes?|records?|memory|conversacion(?:es)?|historial|contexto|dialogo|informacion|mensajes|notas|charlas?"
     r"|(?:(?:any|every|some)thing|what|things?|lo que)(?: that)?(?: me)? (?:youve|weve|you|we|has|hemos))"
 )
 _NOT = (
