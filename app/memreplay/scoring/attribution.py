@@ -30,7 +30,7 @@ from memreplay.grading.read import AT, content_of, folded, same_token, tokens_of
 from memreplay.grading.veto import asked_by, asserted
 from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
-from memreplay.scoring.doubt import Doubt, doubted, doubts_about
+from memreplay.scoring.doubt import Doubt, doubt_about, doubted
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
@@ -79,11 +79,12 @@ def _read_less(reply: Reply) -> str:
 
 
 def _with_doubt(found: Attribution, answerable: Answerable, stages: Stages, said: str) -> Attribution:
-    """Return an attribution of a wrong answer with the first reason for which it is uncertain."""
-    if found.label is not None and answerable.evidence:
-        for doubt in doubts_about(found.label, answerable, stages, said):
-            return found.model_copy(update={"doubt": doubt, "detail": f"{found.detail} {doubted(doubt)}"})
-    return found
+    """Return an attribution of a wrong answer with the reason for which it is uncertain."""
+    if found.label is None or not answerable.evidence:
+        return found
+    doubt = doubt_about(found.label, answerable, stages, said)
+    detail = found.detail if doubt is None else f"{found.detail} {doubted(doubt)}"
+    return found.model_copy(update={"doubt": doubt, "detail": detail})
 
 
 _NO_VERDICT: Final = "No verdict: "

@@ -6,7 +6,7 @@ recordings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final, Literal
 
 from memreplay.grading.doubt import closeness, words_wanted
@@ -38,16 +38,16 @@ _NEAR_QUESTION = 2 / 5
 """The share of the words of a question that tell what it is about, in a text that may answer it."""
 
 
-def doubts_about(label: Label, answerable: Answerable, stages: Stages, said: str) -> Iterator[Doubt]:
-    """Yield the reasons for which the verdict on a wrong answer, the reply ``said``, is uncertain."""
+def doubt_about(label: Label, answerable: Answerable, stages: Stages, said: str) -> Doubt | None:
+    """Return why the verdict on a wrong answer, the reply ``said``, is uncertain; None where it is not."""
     if label in ("misread", "abstained"):
-        wanted = words_wanted(answerable.question)
-        if closeness(wanted, [token for _, token in content_of(tokens_of(said))]) >= _NEAR_ANSWER:
-            yield "near_answer"
-    elif label in ("not_written", "not_retrieved", "cut"):
-        if answerable.is_conclusion:
-            yield "conclusion"
-        if label == "not_written" and len(answerable.evidence) > 1:
-            yield "several_turns"
-        if answerable.asks_for_time and answerable.is_approached_by(stages.in_prompt, _NEAR_QUESTION):
-            yield "same_session"
+        words = [token for _, token in content_of(tokens_of(said))]
+        return "near_answer" if closeness(words_wanted(answerable.question), words) >= _NEAR_ANSWER else None
+    if label not in ("not_written", "not_retrieved", "cut"):
+        return None
+    if answerable.is_conclusion:
+        return "conclusion"
+    if label == "not_written" and len(answerable.evidence) > 1:
+        return "several_turns"
+    is_near = answerable.asks_for_time and answerable.is_approached_by(stages.in_prompt, _NEAR_QUESTION)
+    return "same_session" if is_near else None
