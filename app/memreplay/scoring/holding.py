@@ -142,7 +142,7 @@ class Answerable:
             return True
         pieces = self._apart(pieces)
         return (
-            self._say_when(pieces)
+            self._say_when(pieces, self.times)
             or (not self._is_of_both and self._contain(self._answers(), pieces))
             or self._enough_held_by(pieces)
         )
@@ -215,7 +215,8 @@ class Answerable:
         dated = [piece for piece in pieces if self._is_under_the_day_of(turn, piece)]
         if self.times and turn in self.turns and self.turns[turn].session in self.days:
             is_read = bool(self._sentences_that_say_when)
-            return self._say_when(pieces) or (not is_read and self._gives_figures_of(turn, dated))
+            wanted = self._times_of(turn)
+            return self._say_when(pieces, wanted) or (not is_read and self._gives_figures_of(turn, dated))
         if self._spans_sessions:
             shared = _shared(self._words_asked, self.turns[turn].text) if turn in self.turns else ()
             if any(self.is_about(piece.text) and _say_all(shared, [piece.text]) for piece in dated):
@@ -323,14 +324,19 @@ class Answerable:
         said = (time for piece in pieces for time in times_in(piece.text, _ANY_DAY))
         return bool(self.times) and any(time[:2] != days for time in said)
 
-    def _say_when(self, pieces: Sequence[Piece]) -> bool:
-        """Return whether one of the texts says the time of what is asked.
+    def _times_of(self, turn: str) -> Sequence[Time]:
+        """Return which of several times a turn says; all where it says none."""
+        said = times_in(self.turns[turn].text, self._day_of(turn))
+        return [one for one in self.times if any(time.agrees_with(one) for time in said)] or self.times
+
+    def _say_when(self, pieces: Sequence[Piece], times: Sequence[Time]) -> bool:
+        """Return whether one of the texts says the times of what is asked.
 
         A text under a date says the time of each of its lines: what the line says, counted from that date, or the
         date itself. Of a text that comes from other turns of the session, only what its lines say counts.
         """
-        return bool(self.times) and any(
-            all(any(self._is_precise(time, one) for time in said) for one in self.times)
+        return bool(times) and any(
+            all(any(self._is_precise(time, one) for time in said) for one in times)
             for piece in pieces
             for text, said in self._times_by_text(piece)
             if self.is_about(text, _OF_ONE_WORD)

@@ -202,6 +202,7 @@ PILLS = {"1": "Anna: I no longer take the red pills.", "2": "Anna: The goats are
 BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are well."}
 BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
 ROOF = {"1": "Anna: The roof was done Wednesday."}
+STALLS = {"1": "Anna: The stalls open on 3 February.", "2": "Anna: The stalls close on 9 March."}
 GOATS = {"1": "Anna: I have kept them for three years, my goats."}
 SWIM = {"1": "Anna: I started to swim in lakes last Tuesday. The year has started well."}
 OSLO = {"1": "Anna: We were in Oslo yesterday. The goat was at home."}
@@ -240,6 +241,11 @@ KINDS = [
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] Roof done Wednesday"}, True),
     ("Since when has Anna kept goats?", "2021", GOATS, {"1": "[30 January 2024] Goats kept for three years"}, True),
     ("Since when has Anna kept goats?", "2021", GOATS, {"1": "[30 January 2024] Anna keeps goats"}, False),
+    ("When are they open?", "3 February to 9 March 2024", STALLS, {"1": "Stalls open on 3 February 2024"}, False),
+    (
+        "When are the stalls open?", "3 February to 9 March 2024", STALLS,
+        {"1": "Stalls open on 3 February 2024", "2": "Stalls close on 9 March 2024"}, True,
+    ),
     ("When did Anna start to swim in lakes?", "23 January 2024", SWIM, {"1": "[23 January 2024] Started"}, False),
     ("When was the roof done?", "24 January 2024", ROOF, {"1": "[30 January 2024] A roof was done"}, False),
     ("When was Anna on holiday?", "29 January 2024", OSLO, {"1": "[30 January 2024] In Oslo yesterday"}, True),
