@@ -374,7 +374,7 @@ def _error_sentences(results: Results) -> list[str]:
 
 
 def _baseline_sentences(results: Results) -> list[str]:
-    """Return on how many questions the control that is asked along, which has no rows, ended in an error."""
+    """Return on how many questions closed_book ended in an error, where it runs as a control without rows."""
     if not results.run.settings.get("closed_book_asked_along") or results.run.status != "finished":
         return []
     answers = [row for row in results.questions if row.kind != "test" and row.model != AGENT_MODEL]
@@ -383,7 +383,7 @@ def _baseline_sentences(results: Results) -> list[str]:
     if not failed:
         return []
     return [
-        f"errors: {CLOSED_BOOK}, which is asked along, ended in one on {failed} of"
+        f"errors: the control {CLOSED_BOOK} failed on {failed} of"
         f" {counted(len(asked), 'question')}: whether the model knows their answers without memory is unknown."
     ]
 

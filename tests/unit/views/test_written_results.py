@@ -185,7 +185,7 @@ def test_errors_of_the_control_that_is_asked_along_are_counted() -> None:
     asked_along = RUN.model_copy(update={"settings": {"closed_book_asked_along": True}})
     for sentences in (remarks, headline_remarks):
         said = [each for each in sentences(build_results(asked_along, rows, {}, None)) if "closed_book" in each]
-        assert len(said) == 1 and "ended in one on 2 of 3 questions" in said[0]
+        assert len(said) == 1 and "failed on 2 of 3 questions" in said[0]
         assert not any("closed_book" in each for each in sentences(build_results(RUN, rows, {}, None)))
 
 
