@@ -10,6 +10,7 @@ from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.verdicts import LABELS
 from memreplay.timeline.timeline import Timeline
+from memreplay.views.panels.why import explain_answers, why_lines
 from tests.stubs.facts_memory import FactsMemory, Fate
 from tests.unit.scoring.planted import (
     COLOUR,
@@ -271,6 +272,16 @@ async def test_of_several_missing_turns_the_one_lost_at_the_earliest_stage_decid
     found = attribution_of(timeline, "facts")
     assert (found.label, found.loss) == ("not_written", "gated")
     assert "What turn 1 says was retrieved" in found.detail
+
+
+async def test_a_turn_in_the_prompt_says_in_which_form_it_is_there() -> None:
+    facts = FactsMemory({"5": Fate("green")}, given=("5",))
+    timeline = await played(question(), {"facts": facts} | real("full_context"), {"facts": PURPLE})
+    forms = [Attributor(timeline).trails(answer_of(timeline, name))[0].form for name in ("facts", "full_context")]
+    assert forms == [", distilled", ""]
+    (explained,) = explain_answers(timeline, [answer_of(timeline, "facts")])
+    shown = why_lines(question(), explained, [], {})
+    assert any("✓ in the prompt, distilled" in "".join(span.text for span in each.spans) for each in shown)
 
 
 SOLD = ("The kayak is sold at last!", "Good.", "I sold the kayak on 9 June 2023.", "I see.")
