@@ -178,7 +178,7 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> 
 
 
 def _refuse_missing_command(command: str) -> None:
-    """Raise UsageError, before a recording is created, if there is no such command."""
+    """Raise UsageError for a command that is not found, before a recording is created."""
     if shutil.which(command) is None:
         raise UsageError(
             f"{command}: command not found; check its name, or give the path of a file that may be executed"

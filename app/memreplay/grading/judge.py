@@ -84,7 +84,9 @@ _OF_THE_SOURCE = (
     r"|(?:is|are|stays?|remains?) silent|leaves? (?:\w+ )+(?:out|open)\b)"
 )
 _DENIES = re.compile(
-    "|".join(
+    # Each way begins at a word, or at the beginning of a clause; said once, long words are passed over soon.
+    r"(?:\b|\A)(?:"
+    + "|".join(
         (
             _OF_THE_SOURCE,
             # a verdict: "unknown", "not answerable"
@@ -116,6 +118,7 @@ _DENIES = re.compile(
             r"|\Adesconocid[oa]\b|\bno (?:lo |se )?(?:puedo|puede|es posible) (?:saber|responder|determinar)",
         )
     )
+    + ")"
 )
 """A clause that says that something was never said, or cannot be found."""
 _FIRST_OF_ALL = re.compile(

@@ -95,15 +95,15 @@ def test_the_published_stemmer_reads_a_word_of_any_length() -> None:
     ],
     ids=["conclusions", "lines", "offers", "clauses", "alternatives", "word", "so"],
 )
-def test_a_reply_without_end_is_graded_in_seconds(reply: str) -> None:
+def test_a_reply_without_end_is_graded_in_a_second(reply: str) -> None:
     began = thread_time()
     outcome("14 people", reply, "Who lent me 14 chairs?")
     outcome("Ann Lee", reply, "Who lent me 14 chairs?")
-    assert thread_time() - began < 5.0
+    assert thread_time() - began < 2.0
 
 
 def test_an_answer_of_many_items_that_recur_is_looked_for_in_a_second() -> None:
     said = '"May 2025"} \n {"choice": 11, - "never May"} \n ' * 80
     began = thread_time()
     outcome(said, said, "When did she go?")
-    assert thread_time() - began < 5.0
+    assert thread_time() - began < 2.0
