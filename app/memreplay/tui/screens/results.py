@@ -338,6 +338,7 @@ class ResultsScreen(ResultsTab):
                 self.show_table(table)
                 if self._explains is not None:
                     self.explain(self._explains)
+            self._say("attributing failures …")
             found = self.listed.attributed()
             while (known := await self.in_thread(next, found, None)) is not None:
                 self._say(known[0])
