@@ -136,12 +136,15 @@ def apart(units: Iterable[Unit]) -> list[Unit]:
 
 @dataclass(frozen=True)
 class Case:
-    """A wrong answer to be asked again: its question, what was recorded, and the values known to be outdated."""
+    """A wrong answer to be asked again: its question, what was recorded, the values known to be outdated, and what
+    memory held of the evidence.
+    """
 
     question: Question
     conversation: Conversation
     asked: QuestionAsked
     outdated: tuple[str, ...]
+    stored: tuple[Piece, ...]
     count_tokens: TokenCounter
 
     @cached_property
@@ -198,6 +201,21 @@ def recalled_prompt(case: Case, recall: Recall) -> tuple[PromptMessage, ...] | N
 
 def _evidence_only(case: Case) -> str | None:
     return joined(apart(turns_as_units(case.evidence, case.conversation))) if case.evidence else None
+
+
+def _stored_only(case: Case) -> str | None:
+    """Return the stored texts in the order of the conversation; None where the prompt has the evidence itself."""
+    if not case.missing:
+        return None
+    turns = case.conversation.turns_by_id
+    placed: list[tuple[int, str]] = []
+    for piece in case.stored:
+        said = sorted((turns[turn] for turn in piece.turns if turn in turns), key=lambda turn: turn.number)
+        text = "\n".join(line for line in piece.text.splitlines() if line not in turns)
+        if said and text:
+            said_at = message_of(case.conversation, said[-1]).said_at if piece.is_dated else None
+            placed.append((said[-1].number, under_date(text, said_at)))
+    return BETWEEN_HITS.join(text for _, text in sorted(placed)) or None
 
 
 def _evidence_added(case: Case) -> str | None:
@@ -273,6 +291,7 @@ def _closed_book(case: Case) -> str | None:
 
 _CHANGES: Mapping[Intervention, Callable[[Case], str | None]] = {
     "evidence_only": _evidence_only,
+    "stored_only": _stored_only,
     "evidence_added": _evidence_added,
     "evidence_replacing": _evidence_replacing,
     "evidence_first": _evidence_first,

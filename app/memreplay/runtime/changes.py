@@ -83,6 +83,7 @@ class WrongAnswers:
             conversation=self.conversation,
             asked=asked,
             outdated=self._outdated_values(answer),
+            stored=tuple(self._attributor.stored_of_evidence(answer)),
             count_tokens=token_counter(asked.model),
         )
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memreplay.runtime.counting import Counting
 
 _ANSWERS_AT_ONCE = 4
-"""Wrong answers whose prompts are in memory at the same time; each has up to eleven."""
+"""Wrong answers whose prompts are in memory at the same time; each has up to a dozen."""
 
 
 @dataclass

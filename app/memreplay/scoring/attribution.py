@@ -32,7 +32,7 @@ from memreplay.grading.vocabulary import DAY_NAMES
 from memreplay.llm.model import Reply
 from memreplay.scoring.doubt import Doubt, doubt_about, doubted
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
-from memreplay.scoring.holding import Answerable
+from memreplay.scoring.holding import Answerable, Piece
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.scoring.verdicts import Label
 from memreplay.scoring.writer import WriterCause
@@ -242,6 +242,12 @@ class Attributor:
         replaced = self._replaced(question, self.stages(answer.asked).memory)
         known = chain(self._superseded(question), replaced, self._taken_back(question, said))
         return tuple(dict.fromkeys(old for old, _ in known))
+
+    def stored_of_evidence(self, answer: Answer) -> list[Piece]:
+        """Return the texts that memory held of the evidence turns when it was asked."""
+        question = self._questions.get(answer.asked.question_id)
+        evidence = frozenset(self.answerable(question).evidence) if question is not None else frozenset[str]()
+        return [piece for piece in self.stages(answer.asked).memory.stored if not evidence.isdisjoint(piece.turns)]
 
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:

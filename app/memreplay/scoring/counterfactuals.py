@@ -17,6 +17,7 @@ from memreplay.scoring.verdicts import VERDICTS, Intervention, Label
 MEANINGS: Final[Mapping[Intervention, str]] = {
     "unchanged": "the same prompt again: the control against which the others are read",
     "evidence_only": "the evidence turns alone, as the oracle gives them",
+    "stored_only": "all that memory stored of the evidence turns, alone",
     "evidence_added": "the missing evidence turns added, in the order of the conversation",
     "evidence_replacing": "the same, in place of as many tokens of the lowest-ranked other text",
     "evidence_first": "the evidence at the beginning of the context, added where it was missing",
@@ -34,7 +35,7 @@ CURES: Final[tuple[Cure, ...]] = get_args(Cure)
 
 CURE_MEANINGS: Final[Mapping[Cure, str]] = {
     "confirmed": "a change that mends only the blamed stage repairs the answer",
-    "refuted": "the prompt had no words of the evidence, and adding them repairs it: memory may have lost it",
+    "refuted": "the change that should have repaired the answer does not, or one that should not have does",
     "compound": "only a change that mends another stage, or more than the blamed one, repairs the answer",
     "reader_limit": "not even the evidence alone gets a right answer from this model",
     "noise": "the same prompt, asked again, gets a right answer",
@@ -47,7 +48,7 @@ _ADDING: Final[frozenset[Intervention]] = frozenset({"evidence_added", "evidence
 """Changes that are only asked where words of the evidence were missing."""
 _REMOVING: Final[frozenset[Intervention]] = frozenset({"distractors_removed", "half_budget", "current_value_only"})
 """Changes that bring nothing into the prompt: where one repairs the answer, the prompt had what it takes."""
-_RETURNING: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k"})
+_RETURNING: Final[frozenset[Intervention]] = frozenset({"double_budget", "double_top_k", "stored_only"})
 """Changes that bring only what memory stores: where one repairs the answer, it was written."""
 
 _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
@@ -56,6 +57,7 @@ _LEAST_FIRST: Final[tuple[Intervention, ...]] = (
     "half_budget",
     "double_budget",
     "double_top_k",
+    "stored_only",
     "evidence_added",
     "evidence_first",
     "evidence_last",
@@ -99,8 +101,9 @@ def cure_of(
     A reader who misread, or did not see, what the prompt held is not confirmed by a change that also brings words
     which the prompt lacked. Such a verdict, or that an outdated value was preferred, is refuted where the prompt
     had none of these words, and they alone repair the answer, not less of the prompt, nor more of what is stored.
-    That memory lost the fact is not confirmed where a part of the prompt is enough, nor that it was never written
-    where more of what is stored is enough.
+    That memory lost the fact is not confirmed where a part of the prompt is enough. That it was never written is
+    refuted where what is stored is enough; that it was written, and then lost, is not confirmed by adding the
+    evidence where all that is stored of it is not enough.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:
@@ -114,8 +117,10 @@ def cure_of(
         predicted -= _WITH_EVIDENCE
     if label is not None and VERDICTS[label].fault == "memory" and repairs & _REMOVING:
         predicted = frozenset()
+    if label in ("not_retrieved", "cut") and repaired.get("stored_only") is False:
+        predicted -= _ADDING
     if label == "not_written" and repairs & _RETURNING:
-        predicted = frozenset()
+        return "refuted"
     if repairs & predicted:
         return "confirmed"
     is_of_reading = label in ("misread", "abstained", "stale")
@@ -173,7 +178,7 @@ STEP_MEANINGS: Final[Mapping[Step, str]] = {
     "noise": "right when asked again",
     "memory": "lost by memory; repaired by bringing it into the prompt",
     "reading": "in the prompt; repaired by presenting it otherwise",
-    "refuted": "said to be in the prompt in other words; repaired by the evidence's own",
+    "refuted": "the repairs speak against the stage that is blamed",
     "compound": "repaired only by mending another stage, or more than one",
     "reader_limit": "beyond this model, even from the evidence alone",
     "key_in_doubt": "the published answer is in doubt",

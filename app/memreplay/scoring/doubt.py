@@ -22,7 +22,7 @@ DOUBTS: Final[Mapping[Doubt, str]] = {
     "conclusion": "the answer is a conclusion, which other turns in the prompt may allow",
     "several_turns": "the answer takes several turns, and others may say what was not written of these",
     "same_session": "the prompt has another text of that session about the question, which may tell when",
-    "refuted": "with the words of the evidence the model is right, so that memory may have left it out",
+    "refuted": "what repairs the answer when it is asked again speaks for another stage",
 }
 """Reasons for which a verdict is uncertain; ``refuted`` follows from asking again."""
 

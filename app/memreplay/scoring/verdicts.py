@@ -37,6 +37,7 @@ LABELS: Final[tuple[Label, ...]] = (*WRONG, *get_args(RightLabel))
 Intervention = Literal[
     "unchanged",
     "evidence_only",
+    "stored_only",
     "evidence_added",
     "evidence_replacing",
     "evidence_first",

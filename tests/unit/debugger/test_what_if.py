@@ -13,6 +13,7 @@ from memreplay.conversations.models import Conversation, Question, Session, Turn
 from memreplay.debugger.what_if import Case, changed_prompt, joined, units_of
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm.prompts import NO_HISTORY, build_request, context_of
+from memreplay.scoring.holding import Piece
 from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention
 from tests.stubs.memory import count_words, namespace
 
@@ -61,7 +62,11 @@ def exchange(rank: int, *turns: str, in_prompt: bool = True) -> Hit:
 
 
 def case(
-    *hits: Hit, context: str | None = None, question: Question = QUESTION, outdated: tuple[str, ...] = ()
+    *hits: Hit,
+    context: str | None = None,
+    question: Question = QUESTION,
+    outdated: tuple[str, ...] = (),
+    stored: tuple[Piece, ...] = (),
 ) -> Case:
     shown = [hit for hit in sorted(hits, key=lambda hit: hit.turns) if hit.in_prompt]
     given = "\n\n".join(hit.text for hit in shown) if context is None else context
@@ -77,7 +82,7 @@ def case(
         prompt=build_request(question, given, "m", None).messages,
         recall_ms=0.0,
     )
-    return Case(question, TALK, asked, outdated, count_words)
+    return Case(question, TALK, asked, outdated, stored, count_words)
 
 
 def under(change: Intervention, of: Case) -> str | None:
@@ -151,6 +156,15 @@ def test_without_any_memory_the_prompt_says_so() -> None:
     prompt = changed_prompt("closed_book", case(FIRST))
     assert prompt is not None and prompt[0].segments[1] == NO_HISTORY
     assert changed_prompt("closed_book", case()) is None
+
+
+def test_what_is_stored_of_the_evidence_stands_alone_in_the_order_of_the_conversation() -> None:
+    stored = (Piece("The deadline moved.\n5", frozenset("5")), Piece("It was in May.", frozenset("35")))
+    both = QUESTION.model_copy(update={"evidence": ("3", "5")})
+    shown = under("stored_only", case(FIRST, question=both, stored=stored))
+    assert shown == "It was in May.\n\nThe deadline moved."
+    assert under("stored_only", case(FIRST)) is None, "nothing is stored of it"
+    assert under("stored_only", case(FIRST, THIRD, stored=stored)) is None, "the prompt has the evidence itself"
 
 
 async def test_the_evidence_alone_is_what_the_oracle_gives() -> None:

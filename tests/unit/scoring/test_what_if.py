@@ -53,7 +53,12 @@ def test_the_verdict_follows_from_what_repairs() -> None:
                 ("stale", {"unchanged": False, "current_value_only": True}, "confirmed"),
                 ("not_retrieved", {"unchanged": False, "evidence_added": True, "half_budget": True}, "compound"),
                 ("not_retrieved", {"unchanged": False, "evidence_added": True, "double_top_k": True}, "confirmed"),
-                ("not_written", {"unchanged": False, "evidence_added": True, "double_top_k": True}, "compound"),
+                ("not_written", {"unchanged": False, "evidence_added": True, "double_top_k": True}, "refuted"),
+                ("not_written", {"unchanged": False, "evidence_added": True, "stored_only": True}, "refuted"),
+                ("not_written", {"unchanged": False, "evidence_added": True, "stored_only": False}, "confirmed"),
+                ("not_retrieved", {"unchanged": False, "evidence_added": True, "stored_only": True}, "confirmed"),
+                ("not_retrieved", {"unchanged": False, "evidence_added": True, "stored_only": False}, "compound"),
+                ("cut", {"unchanged": False, "double_budget": True, "stored_only": False}, "confirmed"),
             ],
             check,
         )
