@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from math import log1p
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from memreplay.conversations.models import Question
 from memreplay.grading import Score
 from memreplay.grading.match import enumeration
-from memreplay.grading.read import Token, content_of, is_among, same_token, tokens_of
+from memreplay.grading.read import Token, content_of, folded, is_among, same_token, tokens_of
 from memreplay.grading.times import times_asked_for, times_in
 from memreplay.grading.veto import NAME, NEGATIONS
 
@@ -21,6 +22,7 @@ _SHIFTS: Final = frozenset(
     " antes despues hasta cerca dejo luego menos".split()
 )
 """Words beside which a value may be that of another time or amount."""
+_OF_TWO: Final = re.compile(r"(\w+),? (?:or|o) (?:(?:the|an?|el|la|un|una) )?(\w+)")
 _LINKS: Final = frozenset("of to from before after than not de a al antes que no".split())
 """Words that make an order of what they join."""
 _MONTH: Final = 31
@@ -56,16 +58,18 @@ def is_uncertain(question: Question, reply: str, scored: Score) -> bool:
 
 def _may_say_another(question: Question, reply: str) -> bool:
     """Return whether a reply with the words of the answer may say something else: "a week after 12 May", "a former
-    nurse", "from Burgos to Soria".
+    nurse", "from Burgos to Soria", or where tea or coffee was the question, "tea, then coffee".
     """
     known = {token.text for text in (question.text, question.expected) for token in tokens_of(text)}
     if any(token.text in _SHIFTS and token.text not in known for token in tokens_of(reply)):
         return True
-    wanted = tokens_of(question.expected)
+    wanted, said = tokens_of(question.expected), [token for _, token in content_of(tokens_of(reply))]
+    offered = {word for pair in _OF_TWO.findall(folded(question.text)) for word in pair}
+    if any(token.text in offered and not is_among(token, wanted) for token in said):
+        return True
     links = _LINKS.intersection(token.text for token in wanted)
     if not links or (len(enumeration(question.expected)) > 1 and links.isdisjoint(NEGATIONS)):
         return False
-    said = [token for _, token in content_of(tokens_of(reply))]
     places = [
         next((place for place, own in enumerate(said) if same_token(one, own)), None)
         for _, one in content_of(wanted)

@@ -670,7 +670,8 @@ VETOES: Final[Sequence[Veto]] = (
         before=r"\b(?:turn|g[ai]v|call|thr[eo]w)\w* (?:\w+ ){0,2}\Z"),
     Veto("rather than X", "denied",
         before=r"\b(?:(?:rather|other) than|in(?:stead| place) of|not because|en (?:vez|lugar) de|no longer|ya no)"
-        r"\b(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z|\b(?:excepto?|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"),
+        r"\b(?:(?!\b(?:but|sino)\b)[^,.;\n])*\Z|\b(?:excepto?|salvo|(?:any|every|all)\w* but)(?: \S+){0,2} \Z"
+        r"|\bpref\w+ (?!to\b|que\b)[^.;,\n]{1,40} (?:over|to|al?) (?:the |el |la )?\Z"),
     Veto("not X", "denied", when=_is_negated),
     Veto("X? No, X is wrong, X did not", "denied",
         after=r"[^.?!\n]{0,20}\?\W*no(?:t|pe)?\b"

@@ -44,6 +44,10 @@ OF_ANOTHER = [
     ("What did Ada eat?", "sushi", "Ada had pizza; sushi was what Ben had eaten.", "Ada ate sushi, as Ben had."),
     ("Where does Bo live?", "Oslo", "Oslo... or maybe Bergen.", "He can't put Oslo behind him."),
     ("Did Sara pass?", "Yes", "Unfortunately, Sara did not pass.", "Yes, and she couldn't wait to tell me."),
+    ("Which bread?", "spelt", "She prefers rye over spelt.", "She prefers spelt over rye."),
+    ("¿Qué prefiere?", "el autobús", "Prefiere el tren al autobús.", "Prefiere el autobús al tren."),
+    ("What mark did he get?", "B+", "He got a B.", "He got a B+ in physics."),
+    ("What is her blood group?", "O-", "It is O+.", "It is O-."),
     ("When is it?", "12 May 2024", "On 12 May, after that of 2023.", "In 2024: 10 + 2 = 12 → on May 12."),
 ]
 

@@ -54,6 +54,13 @@ def test_words_in_common_do_not_make_another_value_right(expected: str, text: st
     assert score_recall(recall(text="What?", expected=expected, expected_entities=()), text).outcome == "wrong"
 
 
+def test_a_reply_that_names_both_of_two_offered_values_is_uncertain() -> None:
+    asked = recall(text="Which opened first, the shop or the forge?", expected="the forge", expected_entities=())
+    both = score_recall(asked, "The shop opened first, followed by the forge.")
+    assert (both.outcome, both.uncertain) == ("correct", True)
+    assert not score_recall(asked, "The forge.").uncertain
+
+
 @pytest.mark.parametrize(
     ("expected", "text", "uncertain"),
     [
