@@ -327,7 +327,7 @@ class Answerable:
     def _times_of(self, turn: str) -> Sequence[Time]:
         """Return which of several times a turn says; all where it says none."""
         said = times_in(self.turns[turn].text, self._day_of(turn))
-        return [one for one in self.times if any(time.agrees_with(one) for time in said)] or self.times
+        return [one for one in self.times if any(self._is_precise(time, one) for time in said)] or self.times
 
     def _say_when(self, pieces: Sequence[Piece], times: Sequence[Time]) -> bool:
         """Return whether one of the texts says the times of what is asked.

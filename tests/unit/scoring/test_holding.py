@@ -203,6 +203,7 @@ BUYER = {"1": "Anna: Still no buyer for the caravan.", "2": "Anna: The goats are
 BATH = {"1": "Anna: After a shift I soak in a hot bath and put a podcast on."}
 ROOF = {"1": "Anna: The roof was done Wednesday."}
 STALLS = {"1": "Anna: The stalls open on 3 February.", "2": "Anna: The stalls close on 9 March."}
+WORKS = {"1": STALLS["1"], "2": "Anna: Work begins in February, so the stalls close on 9 March."}
 GOATS = {"1": "Anna: I have kept them for three years, my goats."}
 SWIM = {"1": "Anna: I started to swim in lakes last Tuesday. The year has started well."}
 OSLO = {"1": "Anna: We were in Oslo yesterday. The goat was at home."}
@@ -244,6 +245,10 @@ KINDS = [
     ("When are they open?", "3 February to 9 March 2024", STALLS, {"1": "Stalls open on 3 February 2024"}, False),
     (
         "When are the stalls open?", "3 February to 9 March 2024", STALLS,
+        {"1": "Stalls open on 3 February 2024", "2": "Stalls close on 9 March 2024"}, True,
+    ),
+    (
+        "When are the stalls open?", "3 February to 9 March 2024", WORKS,
         {"1": "Stalls open on 3 February 2024", "2": "Stalls close on 9 March 2024"}, True,
     ),
     ("When did Anna start to swim in lakes?", "23 January 2024", SWIM, {"1": "[23 January 2024] Started"}, False),
