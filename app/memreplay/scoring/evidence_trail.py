@@ -238,6 +238,8 @@ def _not_written(turn: str, answerable: Answerable, stages: Stages) -> Trail:
     stored = [item.piece for item in stages.memory.items if turn in item.turns]
     if other := answerable.other_times(turn, stored):
         return lost("distilled_away", f"What was stored of turn {turn} says another date ({other[0].words}).")
+    if answerable.is_denied_by(turn, stored):
+        return lost("distilled_away", f"What was stored of turn {turn} says the opposite.")
     if stored:
         if answerable.says_some_time(turn, stored):
             sentence = f"What was stored of turn {turn} says another time, or says it less precisely."

@@ -231,10 +231,18 @@ class Answerable:
             return True
         may_be_retold = not says.figures or self._is_polar
         return may_be_retold and any(
-            _retells(words, text) and not (self._is_polar and _contradicts(words, text))
+            _retells(words, text) and not self._is_denied(words, text)
             for words in self._grounds_in(turn)
             for text in texts
         )
+
+    def is_denied_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
+        """Return whether a text denies what a turn says of a yes or no, or says what it denies."""
+        texts = [piece.text for piece in pieces]
+        return any(self._is_denied(words, text) for words in self._grounds_in(turn) for text in texts)
+
+    def _is_denied(self, sentence: Sequence[Token], text: str) -> bool:
+        return self._is_polar and _contradicts(sentence, text)
 
     def _counts_from_the_day_of(self, turn: str) -> bool:
         """Return whether a length of time can only be counted from the day of a turn, which says no figure."""

@@ -138,6 +138,15 @@ async def test_a_distillate_in_the_prompt_that_did_not_help_was_distilled_away()
     assert (found.label, found.loss) == ("not_written", "distilled_away")
 
 
+async def test_of_a_store_that_denies_what_was_said_the_verdict_says_so() -> None:
+    asked = question("Does the kayak hang in the old garage?", expected="Yes", evidence=("3",))
+    for stored, said in (("The kayak does not hang in the old garage.", "the opposite"), ("a kayak", "out")):
+        memory = FactsMemory({"3": Fate(stored)}, given=("3",))
+        found = attribution_of(await played(asked, {"facts": memory}, {"facts": Reply(text="No.")}), "facts")
+        assert (found.label, found.loss) == ("not_written", "distilled_away")
+        assert found.detail.startswith("What was stored of turn 3 ") and f"{said}." in found.detail
+
+
 async def test_closed_book_has_no_stage_at_which_it_could_lose_anything() -> None:
     assert (await attributed(PURPLE, "closed_book")).label is None
     assert (await attributed(GREEN, "closed_book")).label is None
