@@ -340,12 +340,14 @@ class LinesView(ScrollView, can_focus=True):
         return cut[crop.y : crop.bottom]
 
     def _framed(self) -> Frame:
+        """Draw the borders, and of the rows between them only the first, which shows the sides of all."""
         (width, height), edges = self.outer_size, self.gutter
-        strips = super().render_lines(Region(0, 0, width, height))
-        end = height - edges.bottom
-        sample = strips[edges.top] if edges.top < end else Strip.blank(width)
+        draw = super().render_lines
+        end = max(edges.top, height - edges.bottom)
+        (sample,) = draw(Region(0, edges.top, width, 1)) if edges.top < end else (Strip.blank(width),)
         sides = sample.crop(0, edges.left), sample.crop(width - edges.right, width)
-        return Frame(tuple(strips[: edges.top]), sides, tuple(strips[end:]))
+        above, below = Region(0, 0, width, edges.top), Region(0, end, width, height - end)
+        return Frame(tuple(draw(above)), sides, tuple(draw(below)))
 
     def render_line(self, y: int) -> Strip:
         row, place = self._window.row(y)
