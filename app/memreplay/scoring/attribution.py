@@ -370,6 +370,7 @@ class Attributor:
                     or self._is_said_anew(value, answerable, own, before)
                 ):
                     yield value, f"turn {turn.id}"
+        yield from answerable.moved_times(said, _CORRECTS)
 
     @staticmethod
     def _is_said_anew(value: str, answerable: Answerable, own: Sequence[str], before: Sequence[str]) -> bool:

@@ -332,6 +332,18 @@ class Answerable:
         said = (time for piece in pieces for time in times_in(piece.text, _ANY_DAY))
         return bool(self.times) and any(time[:2] != days for time in said)
 
+    def moved_times(self, said: str, corrects: re.Pattern[str]) -> Iterator[tuple[str, str]]:
+        """Yield the words of a reply for a time that an evidence turn says, where a later one of the same speaker
+        moves it, and that turn: "the 16th", "the interview is in twelve days", "it was pushed back by a day".
+        """
+        given = times_in(said)
+        turns = sorted((self.turns[one] for one in self.evidence if one in self.turns), key=lambda one: one.number)
+        for before, after in pairwise(turns):
+            is_moved = before.speaker == after.speaker and corrects.search(folded(after.text)) is not None
+            for old in times_in(before.text, self._day_of(before.id)) if is_moved and self.times else ():
+                if not any(old.agrees_with(one) for one in self.times):
+                    yield from ((one.words, f"turn {after.id}") for one in given if one.answers(old))
+
     def _times_of(self, turn: str) -> Sequence[Time]:
         """Return which of several times a turn says; all where it says none."""
         said = times_in(self.turns[turn].text, self._day_of(turn))

@@ -214,6 +214,7 @@ EXAM = ("The exam is in room B12.", "Good luck.", "I looked again: the exam take
 OWNER = ("A Mr Petersen owns the house.", "I see.", "They sold it, so Lindqvist owns the house since May.")
 GOAT = ("The hens cost 40 euros.", "I see.", "The goat costs 90 euros.")
 VISIT = ("My visit is on the 14th of March.", "Good.", "They put back the visit to the 4th of April.")
+MOVED = ("The talk is the day after 5 March 2024.", "Good.", "The talk was pushed back by a day.")
 SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
 
 
@@ -239,13 +240,15 @@ SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
         ("How much does the goat cost?", "90 euros", GOAT, "3", "40 euros", "misread"),
         ("On which day is my visit?", "4 April 2024", VISIT, "3", "On the 14th of March.", "stale"),
         ("On which day is my visit?", "4 April 2024", VISIT, "3", "On the 20th of March.", "misread"),
+        ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 6 March 2024.", "stale"),
+        ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 9 March 2024.", "misread"),
         ("Which city did I see in autumn?", "Bergen", SEEN, "3", "Oslo", "misread"),
     ],
 )
 async def test_a_value_that_its_speaker_took_back_is_stale(
     text: str, expected: str, said: tuple[str, ...], evidence: str, reply: str, label: str
 ) -> None:
-    asked = question(text, expected=expected, evidence=(evidence,))
+    asked = question(text, expected=expected, evidence=tuple(evidence.split()))
     timeline = await played(asked, real("full_context"), {"full_context": Reply(text=reply)}, said=said)
     assert attribution_of(timeline, "full_context").label == label
 
