@@ -211,10 +211,9 @@ def _stored_only(case: Case) -> str | None:
     placed: list[tuple[int, str]] = []
     for piece in case.stored:
         said = sorted((turns[turn] for turn in piece.turns if turn in turns), key=lambda turn: turn.number)
-        text = "\n".join(line for line in piece.text.splitlines() if line not in turns)
-        if said and text:
+        if said and piece.text:
             said_at = message_of(case.conversation, said[-1]).said_at if piece.is_dated else None
-            placed.append((said[-1].number, under_date(text, said_at)))
+            placed.append((said[-1].number, under_date(piece.text, said_at)))
     return BETWEEN_HITS.join(text for _, text in sorted(placed)) or None
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from difflib import SequenceMatcher
@@ -575,7 +575,7 @@ class StoredMemory:
         if isinstance(value, str):
             self._values[place] = value
         self._places[point.id][place] = None
-        text = text_of({field: value for field, value in payload.items() if not self._are_turns(value)})
+        text = text_of({field: value for field, value in payload.items() if not self._are_turns(value, since)})
         if before is not None and not before.removed:
             self._rewritten(before, text, since, at)
         self._points[place] = Item(
@@ -590,9 +590,10 @@ class StoredMemory:
             days=_days_in(payload),
         )
 
-    def _are_turns(self, value: Any) -> bool:
+    def _are_turns(self, value: Any, since: Container[str]) -> bool:
         """Return whether a value lists ids of turns, of which the digits say nothing."""
-        return isinstance(value, list) and bool(value) and self.observed.issuperset(map(str, value))
+        ids = [str(one) for one in value] if isinstance(value, list) else []
+        return bool(ids) and all(one in self.observed or one in since for one in ids)
 
     def _rewritten(self, before: Item, text: str, since: Mapping[str, int], at: int) -> None:
         """Keeps the lines that a rewritten item lost. A changed time stamp or counter is no loss."""

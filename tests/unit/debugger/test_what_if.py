@@ -159,7 +159,7 @@ def test_without_any_memory_the_prompt_says_so() -> None:
 
 
 def test_what_is_stored_of_the_evidence_stands_alone_in_the_order_of_the_conversation() -> None:
-    stored = (Piece("The deadline moved.\n5", frozenset("5")), Piece("It was in May.", frozenset("35")))
+    stored = (Piece("The deadline moved.", frozenset("5")), Piece("It was in May.", frozenset("35")))
     both = QUESTION.model_copy(update={"evidence": ("3", "5")})
     shown = under("stored_only", case(FIRST, question=both, stored=stored))
     assert shown == "It was in May.\n\nThe deadline moved."

@@ -138,6 +138,12 @@ async def test_a_distillate_in_the_prompt_that_did_not_help_was_distilled_away()
     assert (found.label, found.loss) == ("not_written", "distilled_away")
 
 
+async def test_what_is_stored_of_the_evidence_has_no_ids_of_turns() -> None:
+    timeline = await played(question(), real("rag"), {"rag": PURPLE})
+    (stored,) = Attributor(timeline).stored_of_evidence(answer_of(timeline, "rag"))
+    assert stored.text.splitlines() == ["User: Actually, my favourite colour is green.", "AI: Green it is."]
+
+
 async def test_of_a_store_that_denies_what_was_said_the_verdict_says_so() -> None:
     asked = question("Does the kayak hang in the old garage?", expected="Yes", evidence=("3",))
     for stored, said in (("The kayak does not hang in the old garage.", "the opposite"), ("a kayak", "out")):
