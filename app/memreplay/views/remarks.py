@@ -380,16 +380,12 @@ def _error_sentences(results: Results) -> list[str]:
 
 def _baseline_sentences(results: Results) -> list[str]:
     """Return on how many questions closed_book ended in an error, where it runs as a control without rows."""
-    if not results.run.settings.get("closed_book_asked_along") or results.run.status != "finished":
-        return []
-    answers = [row for row in results.questions if row.kind != "test" and row.model != AGENT_MODEL]
-    asked = {(row.model, key_of(row)): row.closed_book_correct for row in answers}
-    failed = sum(right is None for right in asked.values())
+    failed, asked = results.errors_of_control
     if not failed:
         return []
     return [
         f"errors: the control {CLOSED_BOOK} failed on {failed} of"
-        f" {counted(len(asked), 'question')}: whether the model knows their answers without memory is unknown."
+        f" {counted(asked, 'question')}: whether the model knows their answers without memory is unknown."
     ]
 
 
