@@ -171,6 +171,17 @@ def test_a_memory_whose_writer_always_failed_has_errors_and_no_wrong_answers(
 
 
 @pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
+def test_a_sweep_of_a_memory_whose_writer_always_failed_has_no_figures(run_cli: RunCli) -> None:
+    with OpenAIServer([failure(400, "no such thing")]) as server:
+        swept = run_cli(
+            "sweep", "--dataset", "identity-01", "--backend", "chroma", "--over", "top-k=2,4",
+            "--extractor", "openai/stub", "--api-base", server.url,
+        )  # fmt: skip
+    assert swept.code == 2 and "nothing is stored: its writer openai/stub failed in 9 of 9 calls" in swept.err
+    assert not swept.out
+
+
+@pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
 @pytest.mark.parametrize("said", ["I would rather talk.", '{"names": []}'])
 def test_replies_that_are_not_what_a_memory_asked_for_could_not_be_read(
     run_cli: RunCli, tmp_path: Path, said: str
