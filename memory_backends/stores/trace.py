@@ -205,7 +205,7 @@ class WriterCall(Frozen):
     ``messages`` are empty where the text was not recorded. ``parameters`` is the JSON of the rest of the request,
     ``wanted`` that of the tools that the model called. ``cut_at`` is the limit of tokens that cut the reply.
     ``read`` is None if any text would do; ``rejected`` says why a reply could not be read. ``repeat`` counts the
-    equal requests before it in one operation.
+    equal requests before it in one operation. ``error`` is set if there is no usable reply.
     """
 
     messages: tuple[SentMessage, ...] = ()
@@ -217,13 +217,24 @@ class WriterCall(Frozen):
     read: Reading | None = None
     rejected: StorableText | None = None
     repeat: int = 0
+    error: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Return whether there is no reply at all, not even one that was cut or could not be read."""
+        return self.error is not None and self.cut_at is None and self.read is None
+
+    @property
+    def is_usable(self) -> bool:
+        """Return whether there is a reply of the form asked for."""
+        return self.error is None and self.read != "rejected"
 
 
 class Extraction(WriterCall):
     """A model was asked for the facts of an exchange: how many it found and what the call cost.
 
     ``turns`` are the exchange's; ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply
-    came from the cache; ``error`` is set if there is no usable reply, and so no fact.
+    came from the cache.
     """
 
     kind: Literal["extraction"] = "extraction"
@@ -236,15 +247,14 @@ class Extraction(WriterCall):
     cost_usd: float | None = None
     ms: float = 0.0
     reused: bool = False
-    error: str | None = None
 
 
 class ModelCall(WriterCall):
     """A memory called a model: to write (``chat``), to embed texts, or to rerank what it found.
 
     Tokens are as the provider counted them; ``cost_usd`` is None where the price is unknown. ``reused`` says that
-    the reply came from the cache, with its original usage; ``error`` is set if there is no usable reply. ``phase``
-    and ``turns`` say when memory called it, and on whose account.
+    the reply came from the cache, with its original usage. ``phase`` and ``turns`` say when memory called it, and
+    on whose account.
     """
 
     kind: Literal["model_call"] = "model_call"
@@ -256,7 +266,6 @@ class ModelCall(WriterCall):
     cost_usd: float | None = None
     ms: float = 0.0
     reused: bool = False
-    error: str | None = None
     phase: Phase = "open"
     turns: tuple[str, ...] = ()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import RunCli
-from tests.stubs.openai_server import OpenAIServer, answer
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 
 ALL = ("--backend", "hybrid", "--backend", "rag", "--backend", "full_context", "--backend", "closed_book")
 
@@ -114,6 +114,24 @@ def test_below_the_threshold_the_exit_code_is_1_and_an_error_wins_over_it(run_cl
     common = ("--batch", "--dataset", "identity-01", "--fail-under", "0.9", "--recording")
     assert run_cli(*common, tmp_path / "a.sqlite3", "--backend", "oracle").code in (0, 1)
     assert run_cli(*common, tmp_path / "b.sqlite3", "--backend", "closed_book").code == 1
+
+
+def test_errors_of_the_control_that_is_asked_along_are_errors_of_the_run(run_cli: RunCli, tmp_path: Path) -> None:
+    def knows_nothing_by_itself(received: Received) -> Answer:
+        return answer("Arnau") if "Arnau" in received.prompt else failure(400, "no context")
+
+    run = (
+        *("--batch", "--dataset", "identity-01", "--backend", "full_context", "--limit", 2),
+        *("--model", "openai/stub", "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "out.json"),
+    )
+    with OpenAIServer(knows_nothing_by_itself) as server:
+        failed = run_cli(*run, "--api-base", server.url)
+        server.behaviour = [answer("Arnau")]
+        retried = run_cli(*run, "--api-base", server.url, "--resume", "--retry-errors")
+    assert "the control closed_book failed on 2 of 2 questions" in " ".join(failed.out.split())
+    assert (failed.code, retried.code) == (3, 0), retried.err
+    rows = json.loads((tmp_path / "out.json").read_text())["questions"]
+    assert {row["backend"] for row in rows} == {"full_context"}, "the control has no rows"
 
 
 def test_a_question_that_ends_in_an_error_is_no_wrong_answer(run_cli: RunCli, tmp_path: Path) -> None:

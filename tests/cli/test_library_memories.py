@@ -142,3 +142,59 @@ def test_a_library_that_is_missing_is_named_with_what_installs_it(
     ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "mem0", "--recording", tmp_path / "r.sqlite3")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
     assert "pip install 'memreplay[mem0]'" in ran.err
+
+
+FACTS = answer('{"facts": []}')
+
+
+@pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
+def test_a_memory_whose_writer_always_failed_has_errors_and_no_wrong_answers(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    with OpenAIServer([failure(400, "no such thing")]) as server:
+        run = (
+            *("--batch", "--dataset", "identity-01", "--backend", "chroma", "--limit", 2),
+            *("--extractor", "openai/stub", "--api-base", server.url, "--output", tmp_path / "out.json"),
+        )
+        failed = run_cli(*run, "--recording", tmp_path / "failed.sqlite3")
+        calls = len(server.requests)
+        rows = json.loads((tmp_path / "out.json").read_text())["questions"]
+        server.behaviour = [FACTS]
+        again = run_cli(*run, "--recording", tmp_path / "again.sqlite3")
+        assert len(server.requests) == 2 * calls, "what failed is no filled memory that another run may use"
+    assert (failed.code, again.code) == (3, 0), again.err
+    assert {row["outcome"] for row in rows} == {"error"}
+    assert f"its writer openai/stub failed in {calls} of {calls} calls" in rows[0]["error"]
+    told, flat = (" ".join(ran.out.split()) for ran in (failed, again))
+    assert f"writer: none of {calls} calls of chroma to write gave a usable reply (BadRequestError: no such" in told
+    assert "gave a usable reply" not in flat and f"{calls} of {calls} replies to chroma named no fact" in flat
+
+
+@pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
+def test_a_sweep_of_a_memory_whose_writer_always_failed_has_no_figures(run_cli: RunCli) -> None:
+    with OpenAIServer([failure(400, "no such thing")]) as server:
+        swept = run_cli(
+            "sweep", "--dataset", "identity-01", "--backend", "chroma", "--over", "top-k=2,4",
+            "--extractor", "openai/stub", "--api-base", server.url,
+        )  # fmt: skip
+    assert swept.code == 2 and "nothing is stored: its writer openai/stub failed in 9 of 9 calls" in swept.err
+    assert not swept.out
+
+
+@pytest.mark.skipif(find_spec("chromadb") is None, reason="chromadb is not installed")
+@pytest.mark.parametrize("said", ["I would rather talk.", '{"names": []}'])
+def test_replies_that_are_not_what_a_memory_asked_for_could_not_be_read(
+    run_cli: RunCli, tmp_path: Path, said: str
+) -> None:
+    with OpenAIServer([answer(said)]) as server:
+        ran = run_cli(
+            "--batch", "--dataset", "identity-01", "--backend", "chroma", "--limit", 2,
+            "--extractor", "openai/stub", "--api-base", server.url,
+            "--recording", tmp_path / "r.sqlite3", "--output", tmp_path / "out.json",
+        )  # fmt: skip
+    rows = json.loads((tmp_path / "out.json").read_text())["questions"]
+    told = " ".join(ran.out.split())
+    assert "calls of chroma to write gave a usable reply (the reply is not the JSON that was asked for)" in told
+    assert "replies to chroma could not be read" in told and "named no fact" not in told
+    assert {(row["failure"], row["failure_writer"]) for row in rows} == {("not_written", "unreadable")}
+    assert ran.code == 0, ran.err

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from memreplay.capture.journal import JournalReader
+from memreplay.capture.journal import Journal, JournalReader
 from tests.cli.conftest import RunCli
 from tests.stubs.agents import converse, recorded_notebook
 
@@ -114,12 +114,39 @@ def test_a_file_of_spans_that_breaks_off_leaves_nothing_in_a_recording(run_cli: 
     assert len(JournalReader(recording).after()) == 1
 
 
-def test_a_command_that_cannot_be_started_is_not_blamed_on_the_address(run_cli: RunCli, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["otlp", "mcp"])
+@pytest.mark.parametrize(
+    ("content", "mode", "problem"),
+    [
+        (b"\x7fELF", 0o700, "cannot be started: Exec format error"),
+        (b"#!/no/such/interpreter\n", 0o700, "cannot be started: No such file or directory"),
+        (b"#!/bin/sh\n", 0o600, "command not found"),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_named_and_leaves_no_recording(
+    run_cli: RunCli, tmp_path: Path, content: bytes, mode: int, problem: str, way: str
+) -> None:
     program = tmp_path / "broken"
+    program.write_bytes(content)
+    program.chmod(mode)
+    options = ("--mcp", program) if way == "mcp" else ("--otlp", "127.0.0.1:47322", "--", program)
+    recording = tmp_path / "agent.sqlite3"
+    refused = run_cli("record", recording, *options)
+    assert (refused.code, refused.err.count("\n")) == (2, 1) and problem in refused.err
+    assert str(program) in refused.err and not any(tmp_path.glob("*agent*"))
+
+
+def test_a_command_that_cannot_be_started_leaves_what_others_record(run_cli: RunCli, tmp_path: Path) -> None:
+    program, recording = tmp_path / "broken", tmp_path / "agent.sqlite3"
     program.write_bytes(b"\x7fELF")
     program.chmod(0o700)
-    refused = run_cli("record", tmp_path / "agent.sqlite3", "--otlp", "127.0.0.1:47322", "--", program)
-    assert refused.code == 2 and f"memreplay: {program} cannot be started: Exec format error\n" in refused.err
+    first = Journal(recording)
+    with closing(Journal(recording)) as other:
+        first.abandon()
+        assert run_cli("record", recording, "--mcp", program).code == 2
+        other.note("mcp", 1.0, {})
+    assert run_cli("record", recording, "--mcp", program).code == 2
+    assert len(JournalReader(recording).after()) == 1
 
 
 @pytest.mark.parametrize("options", [("--otlp",), ("--mcp", "http://127.0.0.1:1/mcp", "--listen")])

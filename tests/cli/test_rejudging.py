@@ -68,6 +68,7 @@ def test_every_judge_by_every_rubric_and_each_is_paid_once(
     found = json.loads((tmp_path / "j.json").read_text())
     shares = {each["judge"]: (each["right"], each["graded"]) for each in found["accuracy"]}
     assert shares == {
+        "rules": (1, 3),
         f"{STRICT}@plain": (1, 3),
         f"{STRICT}@locomo": (3, 3),
         f"{LENIENT}@plain": (3, 3),
@@ -75,6 +76,10 @@ def test_every_judge_by_every_rubric_and_each_is_paid_once(
     }
     assert [each["question_id"] for each in found["splits"]] == ["conv-1_q0", "conv-1_q2"]
     assert "The judges split on 2 answers." in ran.out
+    printed = [line.split() for line in ran.out.splitlines()]
+    assert ["1/3", "33.3"] in [cells[2:4] for cells in printed if cells[:1] == ["rules"]]
+    pairs = {(each["a"], each["b"]): (each["n"], each["share"]) for each in found["agreement"]}
+    assert (pairs["rules", f"{STRICT}@plain"], len(pairs)) == ((3, 1.0), 10)
 
 
 def test_an_interrupted_rejudging_continues_without_paying_twice(run_cli: RunCli, recording: Path) -> None:
@@ -184,7 +189,8 @@ def test_labels_by_hand_measure_the_judges_and_correct_the_accuracy(run_cli: Run
         ran = run_cli(
             "rejudge", path, "--judge", STRICT, "--rubric", "plain", "--api-base", server.url, "--output", "-"
         )
-    (found,) = json.loads(ran.out)["calibration"]
+    by_rules, found = json.loads(ran.out)["calibration"]
+    assert (by_rules["judge"], by_rules["labels"]) == ("rules", 40)
     assert (found["labels"], found["sensitivity"], found["specificity"]) == (40, 1.0, 0.5)
     assert (found["raw"], found["corrected"]) == (0.75, 0.5)
     assert found["corrected_ci95"][0] < 0.5 < found["corrected_ci95"][1]

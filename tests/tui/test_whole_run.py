@@ -17,6 +17,7 @@ from memreplay.grading import RetrievalScore, Score
 from memreplay.paths import demo_recording
 from memreplay.scoring.aggregates import headline_of
 from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.doubt import doubted
 from memreplay.scoring.groups import group_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
@@ -33,6 +34,7 @@ from memreplay.tui.sources import labels_in
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.panels.answers import AnswersTable
 from memreplay.views.panels.results import Matrix, tally, title_of
+from tests.stubs.in_process import exit_code
 from tests.tui.answers import answers
 from tests.tui.builder import conversation, events, record, record_changed
 from tests.tui.conftest import open_app, open_replay, replay_of, until
@@ -46,6 +48,31 @@ async def listed(pilot: Pilot[None]) -> ResultsScreen:
     screen = pilot.app.screen
     assert isinstance(screen, ResultsScreen)
     return screen
+
+
+@pytest.mark.parametrize("size", [(80, 24), (118, 36)])
+async def test_an_uncertain_verdict_has_a_mark_after_its_letter(
+    launch: Launch, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    path = record(tmp_path / "one.sqlite3")
+    assert exit_code("report", path, "--output", tmp_path / "out.json") == 0
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute(
+            "update scores set failure_detail = failure_detail || ' ' || ?"
+            " where failure = 'not_retrieved' and backend = 'hybrid'",
+            [doubted("same_session")],
+        )
+    async with open_app(replace(launch, recordings=lambda: [path]), size) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        await listed(pilot)
+        rows = text_of(pilot, "#questions").splitlines()
+        assert [("R~" in row, "[R]~" in row) for row in rows[:3]] == [(False, False), (True, False), (False, False)]
+        await pilot.press("j")
+        await pilot.pause()
+        assert "[R]~" in text_of(pilot, "#questions").splitlines()[1]
+        assert " R~ hybrid" in text_of(pilot, "#details")
+        assert "~ uncertain" in text_of(pilot, "#legend")
 
 
 async def test_a_short_screen_says_how_many_conversations_are_attributed(

@@ -21,6 +21,7 @@ from memreplay.engine.events import (
     QuestionAsked,
     ReplayEvent,
     ReplyReceived,
+    call_in,
 )
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.judging import Judgement, Verdict
@@ -37,7 +38,6 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import KeyFacts, Results, RunFacts
 from memreplay.scoring.rows import TEST_KINDS, cost_of_writing, question_row, rows_of_tests
 from memreplay.scoring.what_if import RowKey, with_cures
-from memreplay.scoring.writer import call_in
 from memreplay.scoring.writing import Writing
 from memreplay.timeline.timeline import Answer, AnswerIndex, AskKey, ask_key
 

@@ -72,6 +72,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._is_new = not path.exists()
         _create(path)
         self._lock = threading.Lock()
         self._waiting: deque[tuple[str, float, bytes]] = deque()
@@ -185,6 +186,20 @@ class Journal:
                 connection.close()
                 _lock_beside(self.path).unlink(missing_ok=True)
 
+    def abandon(self) -> None:
+        """Close the file, and remove it if this created it, nothing is noted in it, and nobody else has it open."""
+        self.close()
+        if not self._is_new:
+            return
+        with suppress(sqlite3.Error, OSError, Timeout), _locked(self.path):
+            with closing(_connected(self.path)) as own:
+                # SQLite changes the mode only where no other connection is open.
+                (mode,) = own.execute("pragma journal_mode = delete").fetchone()
+                (notes,) = own.execute("select count(*) from captured").fetchone()
+            if mode == "delete" and not notes:
+                self.path.unlink()
+            _lock_beside(self.path).unlink(missing_ok=True)
+
 
 def _create(path: Path) -> None:
     """Create the recording unless it exists. Processes that begin together take turns.
@@ -192,13 +207,17 @@ def _create(path: Path) -> None:
     Raises:
         RecordingError: it is not a recording, or cannot be written.
     """
-    beside = FileLock(_lock_beside(path), timeout=_LONGEST_CREATION, mode=OWNERS_FILE)
     try:
         make_private_folder(path.parent)
-        with beside:
+        with _locked(path):
             connect(path).close()
     except (OSError, Timeout) as error:
         raise RecordingError(f"{path}: cannot be opened as a recording: {error}") from None
+
+
+def _locked(path: Path) -> FileLock:
+    """Return the lock of what creates or removes a recording."""
+    return FileLock(_lock_beside(path), timeout=_LONGEST_CREATION, mode=OWNERS_FILE)
 
 
 def _lock_beside(path: Path) -> Path:

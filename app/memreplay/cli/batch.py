@@ -173,7 +173,8 @@ def _estimate(settings: Settings, work: Work, sources: Sequence[TestSource], opt
 
 
 def _exit_code(results: Results, fail_under: float | None) -> int:
-    if any(row.outcome == "error" for row in results.questions) or has_errors(results):
+    of_control, _ = results.errors_of_control
+    if of_control or any(row.outcome == "error" for row in results.questions) or has_errors(results):
         return EXIT_QUESTION_ERRORS
     if fail_under is not None and any(
         backend.accuracy is None or backend.accuracy < fail_under for backend in results.backends.values()

@@ -8,16 +8,19 @@ import re
 import secrets
 import shlex
 import shutil
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import UsageError
 from memreplay.terminal import say
+
+if TYPE_CHECKING:
+    from memreplay.capture.journal import Journal
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -79,7 +82,6 @@ def record(
 
 def _stand_for(url: str, listen: str, file: Path) -> None:
     """Pass everything between MCP clients and a server behind a URL, and note the tool calls, until ctrl-c."""
-    from memreplay.capture.journal import Journal
     from memreplay.server.app import is_loopback
     from memreplay.server.mcp import McpHttpProxy, serve_mcp, url_of_server
     from memreplay.server.otlp import refuse_busy_address
@@ -92,22 +94,19 @@ def _stand_for(url: str, listen: str, file: Path) -> None:
     except ValueError as error:
         raise UsageError(f"--mcp {url}: {error}") from None
     refuse_busy_address(host, port)
-    journal = Journal(file)
-    try:
+    with _journal_of(file) as journal:
         proxy = McpHttpProxy(server, journal)
         say(f"give MCP clients {proxy.address(host, port)} in place of {proxy.server}; ctrl+c stops it")
-        asyncio.run(serve_mcp(proxy, host, port))
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-    finally:
-        journal.close()
+        try:
+            asyncio.run(serve_mcp(proxy, host, port))
+        except OSError as error:
+            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
     _make_ready(file)
     say(f"memreplay {file} shows what was recorded")
 
 
 def _stand_between(command: str, file: Path) -> int:
     """Pass everything between an MCP client and a server, and note the tool calls; the server's exit code."""
-    from memreplay.capture.journal import Journal
     from memreplay.capture.mcp_proxy import run_mcp_proxy
 
     try:
@@ -117,13 +116,11 @@ def _stand_between(command: str, file: Path) -> int:
     if not words:
         raise UsageError("--mcp: expected the command that starts the server")
     _refuse_missing_command(words[0])
-    journal = Journal(file)
-    try:
-        return run_mcp_proxy(words, journal)
-    except OSError as error:
-        raise UsageError(f"--mcp: {words[0]} cannot be started: {error.strerror or error}") from None
-    finally:
-        journal.close()
+    with _journal_of(file) as journal:
+        try:
+            return run_mcp_proxy(words, journal)
+        except OSError as error:
+            raise UsageError(f"--mcp: {words[0]} cannot be started: {error.strerror or error}") from None
 
 
 def _read(path: Path, file: Path) -> None:
@@ -147,7 +144,6 @@ def _read(path: Path, file: Path) -> None:
 
 def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> int:
     """Receive spans until the agent ends, or until ctrl-c."""
-    from memreplay.capture.journal import Journal
     from memreplay.server.app import is_loopback
     from memreplay.server.otlp import SpanReceiver, environment_of_exporter, receive, refuse_busy_address
 
@@ -158,23 +154,37 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> 
     refuse_busy_address(host, port)
     if agent:
         _refuse_missing_command(agent[0])
-    journal = Journal(file)
-    receiver = SpanReceiver(journal)
     variables = environment_of_exporter(host, port, token)
     if not agent:
         say(f"receiving spans at {variables['OTEL_EXPORTER_OTLP_ENDPOINT']}/v1/traces; ctrl+c stops it")
         if token is not None and given is None:
             say(f"exporters must send: authorization=Bearer {token}")
-    try:
-        return asyncio.run(receive(receiver, host, port, token, agent, {**os.environ, **variables}))
-    except OSError as error:
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-    finally:
+    with _journal_of(file) as journal:
+        receiver = SpanReceiver(journal)
+        try:
+            code = asyncio.run(receive(receiver, host, port, token, agent, {**os.environ, **variables}))
+        except OSError as error:
+            raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
         refused = f", {receiver.refused:,} requests refused" if receiver.refused else ""
-        shown = f"; memreplay {journal.path} shows them" if receiver.received else ""
+        shown = f"; memreplay {file} shows them" if receiver.received else ""
         say(f"{receiver.received:,} spans recorded{refused}{shown}")
+    _make_ready(file)
+    return code
+
+
+@contextmanager
+def _journal_of(file: Path) -> Iterator[Journal]:
+    """Open the journal of a recording. A recording that is created here does not stay if nothing can be started."""
+    from memreplay.capture.journal import Journal
+
+    journal = Journal(file)
+    try:
+        yield journal
+    except UsageError:
+        journal.abandon()
+        raise
+    finally:
         journal.close()
-        _make_ready(journal.path)
 
 
 def _refuse_missing_command(command: str) -> None:

@@ -28,7 +28,16 @@ from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.rejudgements import JudgePair, judgements_of, pairs_in
 from memreplay.rich_console import terminal_console
-from memreplay.scoring.judges import Verdicts, accuracies, agreements, calibrations, rankings, splits
+from memreplay.scoring.judges import (
+    RULES,
+    AnswerKeyOf,
+    Verdicts,
+    accuracies,
+    agreements,
+    calibrations,
+    rankings,
+    splits,
+)
 from memreplay.settings import read_settings
 from memreplay.terminal import say
 from memreplay.timeline.timeline import ask_key
@@ -104,7 +113,8 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
         if not pairs:
             raise UsageError(f"{file}: no judge has judged run {run.id} again; name one with --judge")
         by_judge, problems = _verdicts(recording, run.id, pairs)
-        labels = _labels(recording, run.id)
+        labels, by_rules = _by_hand_and_by_rules(recording, run.id)
+        by_rules = {key: right for key, right in by_rules.items() if any(key in each for each in by_judge.values())}
         questions = {
             (conversation_id, question.id): question.text
             for conversation_id in recording.conversation_ids(run.id)
@@ -115,7 +125,7 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
         for pair, reasons in problems.items()
         if reasons
     ]
-    figures = json.dumps(_figures(by_judge, labels), ensure_ascii=False, indent=2) + "\n"
+    figures = json.dumps(_figures(by_judge, by_rules, labels), ensure_ascii=False, indent=2) + "\n"
     for path in outputs:
         if path == STANDARD_OUTPUT:
             sys.stdout.write(figures)
@@ -123,12 +133,12 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
             from memreplay.pages.judges import judges_page
 
             command = shlex.join(["memreplay", "rejudge", file.name, "--run", run.id])
-            write_whole(path, judges_page(run.id, by_judge, labels, questions, missing, command))
+            write_whole(path, judges_page(run.id, by_judge, by_rules, labels, questions, missing, command))
         else:
             write_whole(path, figures)
     if STANDARD_OUTPUT not in outputs:
         console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
-        for part in judges_text(by_judge, labels, questions, missing):
+        for part in judges_text(by_judge, by_rules, labels, questions, missing):
             if isinstance(part, Table):
                 console.print(Text(part.title, style="bold"))
                 console.print(for_terminal(part))
@@ -144,7 +154,7 @@ def _verdicts(
     by_judge: dict[str, Verdicts] = {}
     problems: dict[str, Counter[str]] = {}
     for pair in pairs:
-        verdicts: dict[tuple[str, str, str, str, int], bool] = {}
+        verdicts: dict[AnswerKeyOf, bool] = {}
         reasons = problems[str(pair)] = Counter()
         for conversation_id in recording.conversation_ids(run_id):
             for ask, judgement in judgements_of(recording, run_id, conversation_id, pair).items():
@@ -156,24 +166,31 @@ def _verdicts(
     return by_judge, problems
 
 
-def _labels(recording: Recording, run_id: str) -> Verdicts:
-    found: dict[tuple[str, str, str, str, int], bool] = {}
+def _by_hand_and_by_rules(recording: Recording, run_id: str) -> tuple[Verdicts, Verdicts]:
+    """Return the labels of answers, and what the rules say of these, even where a judge decided in the run."""
+    by_hand: dict[AnswerKeyOf, bool] = {}
+    by_rules: dict[AnswerKeyOf, bool] = {}
     for conversation_id in recording.conversation_ids(run_id):
         labels = recording.labels(run_id, conversation_id)
         for answer in recording.asks(run_id, conversation_id):
             asked = answer.asked
-            label = labels.get(ask_key(asked))
-            if label is not None and not asked.by_hand:
-                key = (conversation_id, asked.backend, asked.model, asked.question_id, asked.repeat)
-                found[key] = label == "right"
-    return found
+            if asked.by_hand:
+                continue
+            key = (conversation_id, asked.backend, asked.model, asked.question_id, asked.repeat)
+            if (label := labels.get(ask_key(asked))) is not None:
+                by_hand[key] = label == "right"
+            if answer.scored is not None:
+                outcome = (answer.scored.score.grader or answer.scored.score).outcome
+                by_rules |= {key: outcome == "correct"} if outcome != "error" else {}
+    return by_hand, by_rules
 
 
-def _figures(by_judge: dict[str, Verdicts], labels: Verdicts) -> dict[str, Any]:
+def _figures(by_judge: dict[str, Verdicts], by_rules: Verdicts, labels: Verdicts) -> dict[str, Any]:
+    by_all = {RULES: by_rules, **by_judge}
     return {
         "schema_version": 1,
-        "accuracy": [{**vars(each), "share": each.share} for each in accuracies(by_judge)],
-        "agreement": [{**vars(each), "share": each.share, "kappa": each.kappa} for each in agreements(by_judge)],
+        "accuracy": [{**vars(each), "share": each.share} for each in accuracies(by_all)],
+        "agreement": [{**vars(each), "share": each.share, "kappa": each.kappa} for each in agreements(by_all)],
         "rankings": rankings(by_judge).places,
         "splits": [
             {
@@ -182,6 +199,6 @@ def _figures(by_judge: dict[str, Verdicts], labels: Verdicts) -> dict[str, Any]:
             }
             for key, said in splits(by_judge)
         ],
-        "calibration": [vars(each) for each in calibrations(by_judge, labels)],
+        "calibration": [vars(each) for each in calibrations(by_all, labels)],
         "labels": len(labels),
     }

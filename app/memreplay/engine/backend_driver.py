@@ -21,7 +21,15 @@ from memory_backends.base import (
     StoreUnavailableError,
 )
 from memory_backends.editing import Editable, StoreEdit
-from memory_backends.stores.trace import Phase
+from memory_backends.stores.trace import (
+    AppendChange,
+    Extraction,
+    ModelCall,
+    PatchChange,
+    Phase,
+    UpsertChange,
+    WriteChange,
+)
 from memreplay.engine.events import (
     BackendFailed,
     BackgroundWorkSettled,
@@ -35,6 +43,7 @@ from memreplay.engine.events import (
     PromotionDecided,
     ReplayEvent,
     StoreOperated,
+    call_in,
     event_of,
 )
 from memreplay.llm.rate_limiter import ModelUnavailableError, StoppedError
@@ -92,12 +101,41 @@ class _Failure:
     why: str
 
 
+_STORING = (WriteChange, PatchChange, AppendChange, UpsertChange)
+
+
+@dataclass
+class _Written:
+    """The calls of the model that writes, of which some failed, and whether anything was stored."""
+
+    calls: int = 0
+    failed: list[ModelCall | Extraction] = field(default_factory=list)
+    has_stored: bool = False
+
+    def add(self, event: ReplayEvent) -> None:
+        """Count a call, or a write to a store."""
+        if (call := call_in(event)) is not None:
+            self.calls += 1
+            self.failed += [call] if call.failed else []
+        elif isinstance(event, StoreOperated) and isinstance(event.operation.change, _STORING):
+            self.has_stored = True
+
+    @property
+    def why_nothing(self) -> str | None:
+        """Return why nothing at all was stored, if that is since every call failed."""
+        if self.has_stored or not self.failed or len(self.failed) < self.calls:
+            return None
+        first, calls = self.failed[0], len(self.failed)
+        return f"nothing is stored: its writer {first.model} failed in {calls} of {calls} calls: {first.error}"
+
+
 class BackendDriver:
     """Runs one memory under the name that its events carry.
 
     A memory that fails to ingest something is out, since it would no longer answer from the conversation; so is one
     whose store lost something, which ``lost`` then says. ``broken`` says why a memory is out; it gets no more calls
-    except the one that closes it. Callers that share a driver hold ``lock`` around calls that belong together.
+    except the one that closes it. One that stored nothing, since every call of its writer failed, fails to recall.
+    Callers that share a driver hold ``lock`` around calls that belong together.
     """
 
     def __init__(
@@ -114,6 +152,7 @@ class BackendDriver:
         self._kept: KeptIngestion | None = None
         self._ingested: list[ReplayEvent] = []
         self._ingested_until = 0
+        self._written = _Written()
         self.ms = 0.0
         """Milliseconds that the last call took."""
         self.broken: str | None = None
@@ -156,8 +195,13 @@ class BackendDriver:
         """Return its recall for a question, or a sentence that says why it failed. ``model`` will read it."""
         if self.broken is not None:
             return self.broken
-        recall = await self._guarded("recall", self._backend.recall(question, top_k, context_tokens), turn)
+        recall = await self._guarded("recall", self._recall(question, top_k, context_tokens), turn)
         return recall.why if isinstance(recall, _Failure) else recall
+
+    async def _recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        if (why := self._written.why_nothing) is not None:
+            raise BackendError(why)
+        return await self._backend.recall(question, top_k, context_tokens)
 
     async def ingest(self, exchange: Exchange, turn: int) -> None:
         """Let the memory observe an exchange, and wait for the background work that this starts."""
@@ -181,6 +225,7 @@ class BackendDriver:
 
     def _tell(self, event: ReplayEvent) -> None:
         """Emit an event; remember it if the memory may be kept."""
+        self._written.add(event)
         if self._keeper is not None and _is_of_ingesting(event):
             self._ingested.append(event)
         self._emit(event)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter
 
@@ -201,6 +201,19 @@ def event_of(
             return FactsExtracted(conversation=conversation, turn=turn, backend=backend, extraction=entry)
         case ModelCall():
             return ModelCalled(conversation=conversation, turn=turn, backend=backend, call=entry)
+
+
+WRITING: Final[frozenset[Phase]] = frozenset({"open", "observe", "consolidate"})
+
+
+def call_in(event: ReplayEvent) -> ModelCall | Extraction | None:
+    """Return the call of a writer in an event; None in any other."""
+    match event:
+        case FactsExtracted(extraction=extraction):
+            return extraction
+        case ModelCalled(call=call) if call.purpose == "chat" and call.phase in WRITING:
+            return call
+    return None
 
 
 MessagePart = Literal["script", "question", "filler", "reply", "supplied"]

@@ -321,6 +321,10 @@ class ReplaySession:
         self._emit(ReplyReceived(**ask_fields(asked), reply=reply))
         return await self.grade(question, asked, reply)
 
+    def driver(self, backend: str) -> BackendDriver:
+        """Return what calls one of the memories."""
+        return self._drivers[backend]
+
     async def recall(self, question: Question, backend: str, model: str) -> tuple[Recall | str, float]:
         """Return what a backend recalls for a prompt to this model, or why it fails, and how many ms that took."""
         memory = self._drivers[backend]

@@ -223,6 +223,9 @@ class ModelFactExtractor:
         request = extraction_request(exchange, self.name, self._api_base)
         reply = await self._model.answer(request)
         facts, error = _read(reply)
+        text = text_of_call(request, reply)
+        if text["read"] is not None and error is not None:
+            text |= {"read": "rejected", "rejected": error}
         return facts, Extraction(
             model=self.name,
             turns=exchange.turn_ids,
@@ -234,7 +237,7 @@ class ModelFactExtractor:
             ms=reply.ms,
             reused=reply.reused,
             error=error,
-            **text_of_call(request, reply),
+            **text,
         )
 
 

@@ -15,13 +15,14 @@ from memreplay.views.table import Table
 def judges_page(
     run: str,
     by_judge: Mapping[str, Verdicts],
+    by_rules: Verdicts,
     labels: Verdicts,
     questions: Mapping[tuple[str, str], str],
     missing: Sequence[str],
     command: str,
 ) -> str:
     """Return the whole file, with every answer on which judges split. ``command`` shows the same in a terminal."""
-    parts = list(judges_text(by_judge, labels, questions, missing, most_splits=None))
+    parts = list(judges_text(by_judge, by_rules, labels, questions, missing, most_splits=None))
     lines = [part for part in parts if isinstance(part, str)]
     section = Section(
         f"Run {run}",

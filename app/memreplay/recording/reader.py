@@ -175,11 +175,14 @@ class Recording:
                     asks.apply(event)
         return asks
 
-    def failures(self, run_id: str) -> dict[AnswerKey, str | None]:
-        """Return the failure labels that were stored with the scores of a run; empty if it was never scored."""
-        query = "select conversation, question_id, backend, model, repeat, failure from scores where run_id = ?"
+    def failures(self, run_id: str) -> dict[AnswerKey, tuple[str | None, str | None]]:
+        """Return the failure labels that were stored with the scores of a run, and their details; empty if it was
+        never scored.
+        """
+        names = "conversation, question_id, backend, model, repeat, failure, failure_detail"
         with reporting_damage(self.path):
-            return {(a, b, c, d, e): label for a, b, c, d, e, label in self._db.execute(query, [run_id])}
+            rows = self._db.execute(f"select {names} from scores where run_id = ?", [run_id])
+            return {(a, b, c, d, e): (label, detail) for a, b, c, d, e, label, detail in rows}
 
     def sizes(self, run_id: str) -> list[ConversationSize]:
         """Return how long the conversations of a run are. Reads none of them."""

@@ -29,7 +29,7 @@ from memory_backends.registry import backend_class, settings_taken
 from memory_backends.snapshots import plain
 from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.engine.backend_driver import KeptIngestion, KeptMemoryError
-from memreplay.engine.events import REPLAY_EVENT, ReplayEvent
+from memreplay.engine.events import REPLAY_EVENT, ReplayEvent, call_in
 from memreplay.settings import Settings
 
 FORMAT = 1
@@ -79,8 +79,11 @@ class KeptMemories:
                 held = plain((await backend.snapshot()).model_dump())
                 if held != json.loads((kept / _HELD).read_bytes()):
                     raise ValueError("it holds something else than it did")
+                events = await asyncio.to_thread(_read_events, kept / _EVENTS)
+                if any(map(_has_failed, events)):
+                    raise ValueError("its writer failed")
                 os.utime(kept)
-                return KeptIngestion(exchange.turn_number, await asyncio.to_thread(_read_events, kept / _EVENTS))
+                return KeptIngestion(exchange.turn_number, _by_turn(events))
             except Exception as error:
                 self._warn(
                     f"a kept memory of {backend.name} cannot be used ({_in_words(error)}); it is filled anew"
@@ -90,10 +93,13 @@ class KeptMemories:
         return None
 
     async def keep(self, backend: MemoryBackend, until: int, events: Sequence[ReplayEvent]) -> None:
-        """Keep a memory under the exchanges that it has ingested; an equal one that is there already stays."""
+        """Keep a memory under the exchanges that it has ingested; an equal one that is there already stays.
+
+        One whose writer failed is not kept: a later run asks the writer again.
+        """
         ingested = sum(exchange.turn_number <= until for exchange in self._exchanges)
         place = self._place(backend.name, self._prefixes[ingested - 1])
-        if not ingested or place.exists():
+        if not ingested or place.exists() or any(map(_has_failed, events)):
             return
         part = place.with_name(f"{place.name}.{uuid4().hex}.part")
         try:
@@ -169,13 +175,22 @@ def _write_events(path: Path, events: Sequence[ReplayEvent]) -> None:
             file.write(orjson.dumps(event.model_dump(mode="json")) + b"\n")
 
 
-def _read_events(path: Path) -> dict[int, list[ReplayEvent]]:
-    by_turn: dict[int, list[ReplayEvent]] = defaultdict(list)
+def _read_events(path: Path) -> list[ReplayEvent]:
     with gzip.open(path, "rb") as file:
-        for line in file:
-            event = REPLAY_EVENT.validate_json(line)
-            by_turn[event.turn].append(event)
+        return [REPLAY_EVENT.validate_json(line) for line in file]
+
+
+def _by_turn(events: Sequence[ReplayEvent]) -> dict[int, list[ReplayEvent]]:
+    by_turn: dict[int, list[ReplayEvent]] = defaultdict(list)
+    for event in events:
+        by_turn[event.turn].append(event)
     return dict(by_turn)
+
+
+def _has_failed(event: ReplayEvent) -> bool:
+    """Return whether a writer gave no reply."""
+    call = call_in(event)
+    return call is not None and call.failed
 
 
 def _make_room(folder: Path) -> None:

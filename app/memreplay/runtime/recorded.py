@@ -13,7 +13,6 @@ from memory_backends.editing import StoreEdit
 from memory_backends.registry import texts_to_embed
 from memory_backends.retrieval.embedding import MiniLMEmbedder
 from memreplay.conversations.models import Conversation, exchanges_of
-from memreplay.engine.backend_driver import BackendDriver
 from memreplay.engine.events import BackendFailed, ReplayEvent
 from memreplay.engine.session import Answerer, EarlierLimits, ReplayPlan, ReplaySession
 from memreplay.errors import UsageError
@@ -205,8 +204,7 @@ class RebuiltMemory:
             if self._failure is not None:
                 return self._failure
             self._memory.set_token_counter(token_counter(model))
-            driver = BackendDriver(self._conversation.id, self._name, self._memory, self._note)
-            return await driver.recall(question, top_k, context_tokens, session.position)
+            return await session.driver(self._name).recall(question, top_k, context_tokens, session.position)
 
     async def close(self) -> None:
         """Release its stores."""

@@ -24,7 +24,7 @@ from memreplay.conversations.models import Conversation, Question, exchanges_of
 from memreplay.conversations.validation_errors import Place
 from memreplay.debugger.shrink import Shrinking, StopShrinking, only_question, with_other_words
 from memreplay.engine.backend_driver import PlayedMemory
-from memreplay.engine.events import ReplayEvent
+from memreplay.engine.events import ReplayEvent, call_in
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.engine.session import Ask, ReplayPlan, ReplaySession
 from memreplay.errors import DatasetError, MissingServerOrKeyError, UsageError
@@ -45,7 +45,6 @@ from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.scoring.attribution import Attribution, Attributor
 from memreplay.scoring.evidence_trail import Loss
 from memreplay.scoring.verdicts import VERDICTS, Label
-from memreplay.scoring.writer import call_in
 from memreplay.settings import CHANGE_NO_ANSWER, Settings
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.trust import Consent

@@ -192,18 +192,17 @@ async def _read(work: Reading, models: RunModels, memories: RunMemories) -> list
         await session.play()
         if failures:
             return [failures[0]] * len(work.settings)
-        return [await _under(each, work, memory, note) for each in work.settings]
+        return [await _under(each, work, memory, session.driver(backend)) for each in work.settings]
     finally:
         await session.close("resolved")
 
 
 async def _under(
-    settings: Settings, work: Reading, memory: MemoryBackend, note: Callable[[ReplayEvent], None]
+    settings: Settings, work: Reading, memory: MemoryBackend, driver: BackendDriver
 ) -> Sequence[Recall] | str:
     model = settings.model[0]
     memory.set_token_counter(token_counter(model))
     budget = context_budget(model, settings.context_tokens, memory.limited_by_top_k)
-    driver = BackendDriver(work.conversation.id, work.backend, memory, note)
     recalls: list[Recall] = []
     for question in answerable_questions(work.conversation):
         end = len(work.conversation.turns)

@@ -29,6 +29,9 @@ AnswerKeyOf = tuple[str, str, str, str, int]
 Verdicts = Mapping[AnswerKeyOf, bool]
 """Answers → right or not, by one judge and rubric; answers without a verdict are left out."""
 
+RULES: Final = "rules"
+"""The name of the grader's rules beside judges."""
+
 Interval = tuple[float, float]
 
 

@@ -15,10 +15,11 @@ import orjson
 
 from memreplay.conversations.models import Frozen
 from memreplay.conversations.option_style import OptionStyle
+from memreplay.llm import AGENT_MODEL
 from memreplay.scoring import By
 from memreplay.scoring.agreement import Agreement, Disagreement, JudgeResults
 from memreplay.scoring.counterfactuals import WhatIfResults
-from memreplay.scoring.groups import Group, UncertainGrades
+from memreplay.scoring.groups import Group, UncertainGrades, key_of
 from memreplay.scoring.points import TestResults
 from memreplay.scoring.published import LocomoF1, LongMemEvalResults
 from memreplay.scoring.question_row import Interval, QuestionRow, Tokens
@@ -285,6 +286,17 @@ class Results(Frozen):
     agreement: tuple[Agreement, ...] = ()
     disagreements: tuple[Disagreement, ...] = ()
     questions: tuple[QuestionRow, ...]
+
+    @property
+    def errors_of_control(self) -> tuple[int, int]:
+        """Return on how many questions closed_book ended in an error, of how many, where it is asked along as a
+        control without rows.
+        """
+        if not self.run.settings.get("closed_book_asked_along") or self.run.status != "finished":
+            return 0, 0
+        answers = [row for row in self.questions if row.kind != "test" and row.model != AGENT_MODEL]
+        asked = {(row.model, key_of(row)): row.closed_book_correct for row in answers}
+        return sum(right is None for right in asked.values()), len(asked)
 
     def to_json(self) -> str:
         """Return the text of the file: keys in the order of the models, numbers rounded to six decimals.

@@ -39,11 +39,12 @@ from memreplay.engine.events import (
     PromotionDecided,
     ReplayEvent,
     StoreOperated,
+    call_in,
 )
 from memreplay.grading.read import content_of, same_token, tokens_of
 from memreplay.grading.times import times_in
 from memreplay.scoring.holding import Piece, heading_day
-from memreplay.scoring.writer import MadeCall, call_in
+from memreplay.scoring.writer import MadeCall
 from memreplay.text import normalised
 from memreplay.timeline.fold import MISSING, patched, pointer_of
 from memreplay.timeline.timeline import Answer

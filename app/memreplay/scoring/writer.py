@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from memory_backends.stores.trace import Extraction, ModelCall, Phase
-from memreplay.engine.events import FactsExtracted, ModelCalled, ReplayEvent
+from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay.grading.read import without_reasoning
 from memreplay.scoring.holding import Answerable, Piece
 from memreplay.text import shortened
@@ -23,8 +22,6 @@ cut the reply. ``unreadable``: the reply was not of the form asked for. ``kept_n
 ``removed_by_update``: it named the fact, and the library's update step deleted or merged it. ``not_stored``: it
 named the fact, and the library stored none. ``kept_other``: it named something else.
 """
-
-WRITING: Final[frozenset[Phase]] = frozenset({"open", "observe", "consolidate"})
 
 CAUSES: Final[Mapping[WriterCause, str]] = {
     "not_called": "the writer was not called",
@@ -63,16 +60,6 @@ class Finding:
     cause: WriterCause
     sentence: str
     at: int | None = None
-
-
-def call_in(event: ReplayEvent) -> ModelCall | Extraction | None:
-    """Return the call of a writer in an event; None in any other."""
-    match event:
-        case FactsExtracted(extraction=extraction):
-            return extraction
-        case ModelCalled(call=call) if call.purpose == "chat" and call.phase in WRITING:
-            return call
-    return None
 
 
 def facts_of(call: ModelCall | Extraction) -> tuple[str, ...]:
@@ -140,7 +127,7 @@ def _cause_of(turn: str, answerable: Answerable, made: Sequence[MadeCall]) -> tu
     model = made[0].call.model
     reply = f"The reply of the writer {model} to turn {turn}"
     for call in (each.call for each in made):
-        if call.error is not None:
+        if call.failed:
             return "failed", f"The writer {model} failed on turn {turn}: {call.error}."
         if call.cut_at is not None and call.read != "parsed":
             return "cut", f"{reply} was cut by its limit of {call.cut_at:,} tokens."
@@ -177,7 +164,7 @@ def update_in(calls: Sequence[MadeCall]) -> Finding | None:
 
 def reading_of(call: ModelCall | Extraction) -> tuple[str, bool | None]:
     """Return how a reply was read, in words, and whether it could be: None where it could, with reservations."""
-    if call.error is not None:
+    if call.failed:
         return "failed", False
     if call.cut_at is not None:
         return f"cut at {call.cut_at:,} tokens", False

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from memory_backends.registry import BACKEND_NAMES
 from memory_backends.stores.trace import Extraction, ModelCall, Phase
 from memreplay.conversations.models import Frozen
-from memreplay.engine.events import BackgroundWorkSettled, Observed
+from memreplay.engine.events import WRITING, BackgroundWorkSettled, Observed
 from memreplay.scoring.question_row import Tokens
 from memreplay.scoring.writer import kept_nothing
 
 _REMOTE_EMBEDDER = "litellm:"
 
-_WRITING: frozenset[Phase] = frozenset({"open", "observe", "consolidate"})
 _READING: frozenset[Phase] = frozenset({"perceive", "recall"})
 
 
@@ -27,9 +26,10 @@ class WritingResults(Frozen):
     ``embedding_tokens``); null if unknown. ``model_calls`` counts the calls, ``reused_calls`` those answered from
     the cache, which count with their original usage, and ``failed_calls`` those without a usable reply.
     ``reused_exchanges`` were written by an earlier run, whose filled memory was used: what they took was spent
-    then. Of the ``writer_calls``, which are no embeddings, ``cut_calls`` have a reply that was cut by its limit of
-    tokens, at most ``cut_at``; ``unread_calls`` one that is not of the form asked for, and ``empty_calls`` one that
-    names no fact.
+    then. Of the ``writer_calls``, which are no embeddings, ``unanswered_calls`` have no reply; ``cut_calls`` have
+    one that was cut by its limit of tokens, at most ``cut_at``; ``unread_calls`` one that is not of the form asked
+    for, and ``empty_calls`` one that names no fact. ``unusable_calls`` gave no usable reply, most often because of
+    ``unusable``.
     """
 
     exchanges: int
@@ -46,6 +46,9 @@ class WritingResults(Frozen):
     cut_at: int | None = None
     unread_calls: int = 0
     empty_calls: int = 0
+    unanswered_calls: int = 0
+    unusable_calls: int = 0
+    unusable: str | None = None
 
 
 class ReadingResults(Frozen):
@@ -101,7 +104,7 @@ class Writing:
 
     def add_call(self, call: ModelCall) -> None:
         """Count a model call, to write or to read."""
-        if call.phase in _WRITING:
+        if call.phase in WRITING:
             self.calls.append(call)
         elif call.phase in _READING and not call.reused:
             self.reads.append(call)
@@ -142,6 +145,9 @@ def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any
     calls: list[Extraction | ModelCall] = [*writing.extractions, *writing.calls]
     cut = [call for call in calls if call.cut_at is not None]
     embedding = [call for call in writing.calls if call.purpose == "embedding"]
+    writers = [*writing.extractions, *(call for call in writing.calls if call.purpose == "chat")]
+    failed = [call for call in writers if call.failed]
+    unusable = [call for call in writers if not call.is_usable]
     seen = backend in BACKEND_NAMES or bool(calls)
     embedded_ahead = str(settings.get("embedder", "")).startswith(_REMOTE_EMBEDDER) and not embedding
     return WritingResults(
@@ -154,11 +160,14 @@ def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any
         failed_calls=sum(call.error is not None for call in calls),
         embedding_tokens=sum(call.prompt_tokens for call in embedding),
         reused_exchanges=writing.reused,
-        writer_calls=len(calls) - sum(call.purpose != "chat" for call in writing.calls),
+        writer_calls=len(writers),
         cut_calls=len(cut),
         cut_at=max((call.cut_at or 0 for call in cut), default=None),
         unread_calls=sum(call.read == "rejected" and call.cut_at is None for call in calls),
         empty_calls=sum(kept_nothing(call) for call in calls),
+        unanswered_calls=len(failed),
+        unusable_calls=len(unusable),
+        unusable=_most_common(call.error or call.rejected for call in failed or unusable),
     )
 
 
@@ -173,6 +182,12 @@ def reading_of(writing: Writing | None) -> ReadingResults | None:
     )
 
 
+def _most_common(reasons: Iterable[str | None]) -> str | None:
+    """Return the reason that is given most often, the first of equal ones; None if none is."""
+    counts = Counter(filter(None, reasons))
+    return counts.most_common(1)[0][0] if counts else None
+
+
 def _cost_of(calls: Sequence[Extraction | ModelCall]) -> float | None:
     """Return their sum; None if a price is unknown. A failed call costs nothing, unless it says so."""
     costs = [call.cost_usd for call in calls if call.error is None or call.cost_usd is not None]
@@ -184,13 +199,12 @@ def extraction_of(calls: Sequence[Extraction]) -> ExtractionResults | None:
     """Aggregate a backend's calls of its extractor; None if there are none."""
     if not calls:
         return None
-    reasons = Counter(call.error for call in calls if call.error is not None)
     return ExtractionResults(
         model=calls[0].model,
         calls=len(calls),
         reused=sum(call.reused for call in calls),
-        errors=reasons.total(),
-        error=reasons.most_common(1)[0][0] if reasons else None,
+        errors=sum(call.error is not None for call in calls),
+        error=_most_common(call.error for call in calls),
         facts=sum(call.facts for call in calls),
         tokens=Tokens(
             prompt=sum(call.prompt_tokens for call in calls),

@@ -25,14 +25,22 @@ from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.branches import Branch
 from memreplay.recording.overview import Progress, RecordingOverview, is_being_written, overview_of
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
+from memreplay.scoring.doubt import is_doubted
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
-from memreplay.scoring.verdicts import LABELS, Label
+from memreplay.scoring.verdicts import LABELS
 from memreplay.settings import command_line, value_words
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.event_store import EventArchive, EventSummary, OverlayArchive
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.launch import RunHandle
-from memreplay.views.panels.answers import AnswersTable, Labels, ListedQuestion, listed_questions, place_of
+from memreplay.views.panels.answers import (
+    AnswersTable,
+    Attributed,
+    Labels,
+    ListedQuestion,
+    listed_questions,
+    place_of,
+)
 from memreplay.views.panels.conversation import Mode
 from memreplay.views.panels.results import ResultsChoice, labels_of
 from memreplay.views.text import cells, one_line
@@ -347,7 +355,7 @@ def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
             predicted=answer.scored.score.predicted,
             outcome=answer.scored.score.outcome,
             error=answer.error,
-            failure=labels.get(place_of(answer)),
+            failure=known.label if (known := labels.get(place_of(answer))) is not None else None,
             decided_by=answer.scored.score.decided_by,
             grader=answer.scored.score.grader,
             judge=judge if answer.scored.score.grader is not None else None,
@@ -359,9 +367,11 @@ def rows_of(run: RecordedRun, labels: Labels) -> list[AnswerRow]:
     ]
 
 
-def _labels_on_record(table: AnswersTable, failures: Mapping[AnswerKey, str | None]) -> Labels | None:
+def _labels_on_record(
+    table: AnswersTable, failures: Mapping[AnswerKey, tuple[str | None, str | None]]
+) -> Labels | None:
     """Return the recorded labels of a table's answers; None unless each scored answer has been attributed."""
-    labels: dict[tuple[str, AskKey], Label] = {}
+    labels: dict[tuple[str, AskKey], Attributed] = {}
     for answer in table.all_answers():
         if answer.scored is None:
             continue
@@ -369,9 +379,10 @@ def _labels_on_record(table: AnswersTable, failures: Mapping[AnswerKey, str | No
         recorded = (conversation, key.question_id, key.backend, key.model, key.repeat)
         if recorded not in failures:
             return None
-        label = next((known for known in LABELS if known == failures[recorded]), None)
+        failure, detail = failures[recorded]
+        label = next((known for known in LABELS if known == failure), None)
         if label is not None:
-            labels[conversation, key] = label
+            labels[conversation, key] = Attributed(label, is_doubted(detail))
     return labels
 
 

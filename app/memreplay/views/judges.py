@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from memreplay.numbers import counted, interval, number, share
 from memreplay.scoring.judges import (
     ENOUGH_LABELS,
+    RULES,
     Rankings,
     Verdicts,
     accuracies,
@@ -25,16 +26,18 @@ _LONGEST = 100
 
 def judges_text(
     by_judge: Mapping[str, Verdicts],
+    by_rules: Verdicts,
     labels: Verdicts,
     questions: Mapping[tuple[str, str], str],
     missing: Sequence[str] = (),
     most_splits: int | None = _MOST_SPLITS,
 ) -> Iterator[str | Table]:
-    """Yield the tables and lines.
+    """Yield the tables, which have the rules beside the judges, and the lines.
 
     ``questions`` are texts by conversation and id, ``missing`` sentences on answers without a verdict.
     """
-    found = accuracies(by_judge)
+    by_all = {RULES: by_rules, **by_judge}
+    found = accuracies(by_all)
     yield Table.of(
         "Accuracy by judge and rubric",
         ["judge@rubric", "system", "right", "share", "95 %"],
@@ -43,10 +46,10 @@ def judges_text(
             for each in found
         ],
     )
-    pairs = agreements(by_judge)
+    pairs = agreements(by_all)
     if pairs:
         yield Table.of(
-            "Agreement of the judges",
+            "Agreement of the judges and the rules",
             ["a", "b", "answers", "both right", "only a", "only b", "both wrong", "agree", "kappa"],
             [
                 [
@@ -73,7 +76,7 @@ def judges_text(
             yield f"- {which}: {text} — right by {right}; wrong by {wrong}"
         if most_splits is not None and len(split) > most_splits:
             yield f"- and {len(split) - most_splits:,} more, which an HTML page has"
-    calibrated = calibrations(by_judge, labels)
+    calibrated = calibrations(by_all, labels)
     if calibrated:
         yield Table.of(
             "Against the labels by hand",

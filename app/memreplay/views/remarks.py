@@ -40,12 +40,6 @@ def remarks(results: Results) -> list[str]:
     sentences += [*_judge_sentences(results), *_disagreement_sentences(results)]
     sentences += _error_sentences(results)
     sentences += _verdict_sentences(results)
-    sentences += [
-        f"extraction: {read.model} failed on {read.errors} of {read.calls} exchanges of {name}, which knows less of"
-        f" them; most common reason: {shortened(read.error, _LONGEST_TEXT)}."
-        for name, backend in results.backends.items()
-        if (read := backend.extraction) is not None and read.error is not None
-    ]
     sentences += _writer_sentences(results)
     sentences += _abstention_sentences(results)
     sentences += [_style_sentence(dataset, style) for dataset, style in results.option_style.items()]
@@ -70,6 +64,17 @@ def _writer_sentences(results: Results) -> Iterator[str]:
         writing = backend.writing
         if writing is not None and writing.writer_calls:
             chats = writing.writer_calls
+            reason = shortened(writing.unusable or "no reason given", _LONGEST_TEXT)
+            if writing.unusable_calls == chats:
+                yield (
+                    f"writer: none of {counted(chats, 'call')} of {name} to write gave a usable reply ({reason}):"
+                    " its figures are those of a memory whose writer did not work."
+                )
+            elif writing.unanswered_calls:
+                yield (
+                    f"writer: {writing.unanswered_calls:,} of {counted(chats, 'call')} of {name} to write failed,"
+                    f" so that it knows less; most common reason: {reason}."
+                )
             if writing.cut_calls:
                 yield (
                     f"writer: {writing.cut_calls:,} of {counted(chats, 'call')} of {name} to write were cut by the"
@@ -375,16 +380,12 @@ def _error_sentences(results: Results) -> list[str]:
 
 def _baseline_sentences(results: Results) -> list[str]:
     """Return on how many questions closed_book ended in an error, where it runs as a control without rows."""
-    if not results.run.settings.get("closed_book_asked_along") or results.run.status != "finished":
-        return []
-    answers = [row for row in results.questions if row.kind != "test" and row.model != AGENT_MODEL]
-    asked = {(row.model, key_of(row)): row.closed_book_correct for row in answers}
-    failed = sum(right is None for right in asked.values())
+    failed, asked = results.errors_of_control
     if not failed:
         return []
     return [
         f"errors: the control {CLOSED_BOOK} failed on {failed} of"
-        f" {counted(len(asked), 'question')}: whether the model knows their answers without memory is unknown."
+        f" {counted(asked, 'question')}: whether the model knows their answers without memory is unknown."
     ]
 
 

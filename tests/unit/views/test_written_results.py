@@ -195,12 +195,20 @@ def test_an_error_that_no_retry_mends_has_no_advice_to_retry() -> None:
     assert sentence.startswith("errors: 1 of 2 answers") and "--retry-errors" not in sentence
 
 
-def test_an_extractor_that_failed_is_reported_below_the_table() -> None:
+def test_calls_to_write_that_failed_are_reported_below_the_table() -> None:
     rows = [row(choice(), reply("3"), backend="hybrid")]
-    calls = [Extraction(model="m", turns=("1",), error=error) for error in ("down", None, "down")]
-    (sentence,) = remarks(build_results(RUN, rows, writing={"hybrid": Writing(calls)}))
-    assert sentence.startswith("extraction: m failed on 2 of 3 exchanges of hybrid") and "down" in sentence
-    assert remarks(build_results(RUN, rows, writing={"hybrid": Writing(calls[1:2])})) == []
+
+    def said(*errors: str | None) -> list[str]:
+        writing = Writing([Extraction(model="m", turns=("1",), reply="a fact", error=error) for error in errors])
+        writing.add(Observed(conversation="c1", turn=2, backend="hybrid", turns=("1",), ms=1.0))
+        results = build_results(RUN, rows, writing={"hybrid": writing})
+        assert set(remarks(results)) == set(headline_remarks(results))
+        return remarks(results)
+
+    assert said(None, None) == []
+    (partly,), (wholly,) = said("down", None, "down"), said("down", "no", "down")
+    assert partly.startswith("writer: 2 of 3 calls of hybrid to write failed") and "down" in partly
+    assert wholly.startswith("writer: none of 3 calls of hybrid to write gave a usable reply (down)")
 
 
 def test_missing_evidence_is_reported_with_how_to_join_it() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import CUTOFFS
@@ -59,7 +59,14 @@ class ListedQuestion:
     question: Question
 
 
-Labels = Mapping[tuple[str, AskKey], Label]
+class Attributed(NamedTuple):
+    """The failure label of an answer, and whether it is uncertain."""
+
+    label: Label
+    is_uncertain: bool
+
+
+Labels = Mapping[tuple[str, AskKey], Attributed]
 """The failure label of each attributed answer, by :func:`place_of`."""
 
 
@@ -197,9 +204,13 @@ def head_lines(question: Question, answer: Answer | None, label: Label | None = 
 
 def letters_legend(labels: Labels) -> str:
     """Return the meanings of the letters that occur in a matrix, the most frequent first."""
-    used = [label for label, _ in Counter(labels.values()).most_common() if VERDICTS[label].standing != "sound"]
+    counts = Counter(each.label for each in labels.values())
+    used = [label for label, _ in counts.most_common() if VERDICTS[label].standing != "sound"]
     parts = [f"{VERDICTS[label].letter} {label.replace('_', ' ')}" for label in used]
-    return "  ".join([*parts, "✓ right"]) if parts else "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
+    if not parts:
+        return "✓ right  ✗ wrong  ? unparsed  ⊘ refused  ! error  – none"
+    doubt = ["~ uncertain"] if any(each.is_uncertain for each in labels.values()) else []
+    return "  ".join([*parts, *doubt, "✓ right"])
 
 
 def answers_view(timeline: Timeline, cursor: int) -> View:

@@ -19,6 +19,7 @@ from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.views.document import Selectable
 from memreplay.views.panels.answers import (
     AnswersTable,
+    Attributed,
     Labels,
     ListedQuestion,
     System,
@@ -74,7 +75,11 @@ def labels_of(timeline: Timeline, table: AnswersTable) -> Labels:
     """Return the failure label of each answer. Slow: it reads every event."""
     attributor = Attributor(timeline)
     found = {place_of(answer): attributor.attribute(answer) for answer in table.all_answers()}
-    return {key: one.label for key, one in found.items() if one is not None and one.label is not None}
+    return {
+        key: Attributed(one.label, one.doubt is not None)
+        for key, one in found.items()
+        if one is not None and one.label is not None
+    }
 
 
 def key_of_question(listed: ListedQuestion) -> QuestionKey:
@@ -92,7 +97,13 @@ class Matrix:
         self._texts: dict[ListedQuestion, str] = {}
 
     def label(self, answer: Answer | None) -> Label | None:
-        return None if answer is None else self.labels.get(place_of(answer))
+        known = None if answer is None else self.labels.get(place_of(answer))
+        return None if known is None else known.label
+
+    def doubt_sign(self, answer: Answer | None) -> str:
+        """Return what follows the letter of an answer: ``~`` if its verdict is uncertain, else a blank."""
+        known = None if answer is None else self.labels.get(place_of(answer))
+        return "~" if known is not None and known.is_uncertain else " "
 
     @cached_property
     def memories(self) -> frozenset[int]:
@@ -364,9 +375,12 @@ class MatrixDocument(Selectable):
         letter, tone = stage_sign(answer, self.matrix.label(answer))
         if tone == "lost" and system.backend in CONTROLS:
             tone = "dim"  # no memory lost anything
-        text = f"[{letter}]" if chosen else f" {letter} "
+        doubt = self.matrix.doubt_sign(answer)
         left = (width - 3) // 2
-        return [Span(" " * left), Span(text, tone), Span(" " * (width - 3 - left + 1))]
+        after = " " * (width - 3 - left)
+        if chosen:
+            return [Span(" " * left), Span(f"[{letter}]", tone), Span(f"{doubt}{after}")]
+        return [Span(" " * left), Span(f" {letter}{doubt}", tone), Span(f"{after} ")]
 
 
 # ---- the scores above the matrix, and the selected question in full below it ------------------------------------
@@ -632,11 +646,12 @@ def _answer_line(
     answer = matrix.table.answer(listed, system)
     label = matrix.label(answer)
     letter, tone = stage_sign(answer, label)
+    sign = f" {letter}{matrix.doubt_sign(answer)}"
     words = [Span(f" {VERDICTS[label].words}", label_tone(label))] if label is not None else []
     said = _said(answer)
     return line(
         Span("▸" if chosen else " ", "accent"),
-        Span(f" {letter} ", "dim" if tone == "lost" and system.backend in CONTROLS else tone),
+        Span(sign, "dim" if tone == "lost" and system.backend in CONTROLS else tone),
         Span(f" {pad(matrix.table.name_of(system), width)}", "accent" if chosen else "key"),
         *words,
         Span("" if label is not None else _evidence(answer), "dim"),
