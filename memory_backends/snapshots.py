@@ -153,8 +153,16 @@ class Provenance:
     def _completed(self, hit: Hit) -> Hit:
         if hit.turns or hit.sources:
             return hit
-        said = tuple(message.turn_id for message in self._heard.values() if _quotes(hit.text, message))
-        return hit.model_copy(update={"turns": said, "sources": () if said else self._behind(hit)})
+        behind = self._behind(hit)
+        quoted = [message for message in self._heard.values() if _quotes(hit.text, message)]
+        own = [message.text for message in quoted if message.turn_id in behind]
+        said = tuple(
+            message.turn_id
+            for message in quoted
+            # What was said twice is quoted of the turns that the item comes from alone.
+            if message.turn_id in behind or not any(message.text.strip() in text for text in own)
+        )
+        return hit.model_copy(update={"turns": said, "sources": () if said else behind})
 
     def _behind(self, hit: Hit) -> Turns:
         place = Place(hit.store, hit.place, hit.id)

@@ -20,6 +20,7 @@ from memreplay.llm.prompts import build_request
 from memreplay.llm.tokens import context_budget, token_counter
 from memreplay.recording.counterfactuals import Reask, ask_of
 from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.holding import Piece
 from memreplay.scoring.verdicts import FROM_MEMORY, INTERVENTIONS, Intervention
 from memreplay.settings import Settings
 from memreplay.timeline.timeline import Answer, Timeline
@@ -78,22 +79,26 @@ class WrongAnswers:
 
     def case(self, answer: Answer) -> Case:
         asked = answer.asked
+        outdated, stored = self._found_by_rules(answer)
         return Case(
             question=self._questions[asked.question_id],
             conversation=self.conversation,
             asked=asked,
-            outdated=self._outdated_values(answer),
-            stored=tuple(self._attributor.stored_of_evidence(answer)),
+            outdated=outdated,
+            stored=stored,
             count_tokens=token_counter(asked.model),
         )
 
-    def _outdated_values(self, answer: Answer) -> tuple[str, ...]:
-        """None where the rules fail that look for them, which the attribution of the answer says."""
+    def _found_by_rules(self, answer: Answer) -> tuple[tuple[str, ...], tuple[Piece, ...]]:
+        """Return outdated values, and what memory held of the evidence; neither where the rules fail, which the
+        attribution of the answer says.
+        """
         try:
             with grading_one_answer():
-                return self._attributor.outdated_values(answer)
+                outdated = self._attributor.outdated_values(answer)
+                return outdated, tuple(self._attributor.stored_of_evidence(answer))
         except GradingError:
-            return ()
+            return (), ()
 
     def question(self, question_id: str) -> Question:
         return self._questions[question_id]

@@ -244,10 +244,21 @@ class Attributor:
         return tuple(dict.fromkeys(old for old, _ in known))
 
     def stored_of_evidence(self, answer: Answer) -> list[Piece]:
-        """Return the texts that memory held of the evidence turns when it was asked."""
+        """Return the texts that memory held of the evidence turns when it was asked, and others with the answer.
+
+        Raises:
+            GradingError: the rules fail on it.
+        """
         question = self._questions.get(answer.asked.question_id)
-        evidence = frozenset(self.answerable(question).evidence) if question is not None else frozenset[str]()
-        return [piece for piece in self.stages(answer.asked).memory.stored if not evidence.isdisjoint(piece.turns)]
+        if question is None or question.abstain:
+            return []
+        answerable, stored = self.answerable(question), self.stages(answer.asked).memory.stored
+        with grading_one_answer():
+            return [
+                piece
+                for piece in stored
+                if not piece.turns.isdisjoint(answerable.evidence) or answerable.held_by([piece])
+            ]
 
     @cached_property
     def _closed_book(self) -> Mapping[tuple[str, str], bool]:

@@ -102,8 +102,9 @@ def cure_of(
     which the prompt lacked. Such a verdict, or that an outdated value was preferred, is refuted where the prompt
     had none of these words, and they alone repair the answer, not less of the prompt, nor more of what is stored.
     That memory lost the fact is not confirmed where a part of the prompt is enough. That it was never written is
-    refuted where what is stored is enough; that it was written, and then lost, is not confirmed by adding the
-    evidence where all that is stored of it is not enough.
+    refuted where what is stored is enough, and the model does not know it without any memory. That it was written
+    and lost is not confirmed by adding the evidence where all that is stored of it is not enough. Where that change
+    ended in an error, neither is decided.
     """
     repaired = {each.intervention: each.repaired for each in asked}
     if repaired.get("unchanged") is None:
@@ -120,9 +121,10 @@ def cure_of(
     if label in ("not_retrieved", "cut") and repaired.get("stored_only") is False:
         predicted -= _ADDING
     if label == "not_written" and repairs & _RETURNING:
-        return "refuted"
+        return "compound" if repaired.get("closed_book") else "refuted"
+    is_open = label in ("not_written", "not_retrieved", "cut") and repaired.get("stored_only", False) is None
     if repairs & predicted:
-        return "confirmed"
+        return None if is_open and not repairs & _RETURNING else "confirmed"
     is_of_reading = label in ("misread", "abstained", "stale")
     if is_of_reading and not shows_evidence and repairs & _ADDING and not repairs & (_REMOVING | _RETURNING):
         return "refuted"

@@ -123,8 +123,11 @@ def share_of_facts(rows: Iterable[QuestionRow], field: InPrompt) -> float | None
 def by_conversation(shares: Mapping[Key, float], facts: Mapping[Key, Key]) -> list[tuple[float, int]]:
     """Return, for each conversation, the sum of its questions' shares, and their number.
 
-    ``facts`` has what each question asks for; a key that it lacks is a fact itself.
+    ``facts`` has what each question asks for; a key that it lacks is a fact itself. Where all shares are alike,
+    each fact counts once, since nothing tells how far the questions about it differ.
     """
+    if len({*shares.values()}) == 1:
+        shares = {facts.get(key, key): share for key, share in shares.items()}
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for key, share in shares.items():
         found[facts.get(key, key)[:2]].append(share)
@@ -140,7 +143,8 @@ class Group(Frozen):
     """A group of questions. ``accuracy`` is correct / graded.
 
     ``ci95`` is the Wilson interval over questions: repeats are collapsed to the mean of their question. Where
-    questions ask for one fact in words and with options, it is over facts, as :func:`clustered_interval` has it.
+    questions ask for one fact in words and with options, it is over facts, as :func:`clustered_interval` has it; if
+    all are right or all wrong, Wilson's over facts.
     """
 
     total: int
@@ -189,7 +193,7 @@ def interval_over_questions(rows: Rows) -> Interval | None:
     for question, share in shares.items():
         its_shares[facts[question]].append(share)
     right = sum(shares.values())
-    if 1 < len(its_shares) < len(shares):
+    if 1 < len(its_shares) < len(shares) and 0 < right < len(shares):
         return clustered_interval([(sum(found), len(found)) for found in its_shares.values()])
     return wilson_interval(right / len(shares) * len(its_shares), len(its_shares)) if shares else None
 

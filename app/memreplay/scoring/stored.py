@@ -286,27 +286,31 @@ def leaves_with_paths(value: Any, path: Path = (), name: str = "") -> Iterator[t
 def text_of(payload: Any) -> str:
     """Return what a stored point says, a line for each text in it.
 
-    Beside a sentence, bare numbers are scores and counters of it; without one they are what is known.
+    Beside a sentence, numbers are scores and counters of it, unless their field is named for what is known.
     """
     leaves = list(_values_in(payload))
-    has_sentence = any(isinstance(leaf, str) and len(leaf.split()) >= _PHRASE for leaf in leaves)
-    return "\n".join(str(leaf) for leaf in leaves if isinstance(leaf, str) or not has_sentence)
+    has_sentence = any(isinstance(leaf, str) and len(leaf.split()) >= _PHRASE for _, leaf in leaves)
+    said = (leaf for name, leaf in leaves if isinstance(leaf, str) or not has_sentence or name.lower() in _KNOWN)
+    return "\n".join(map(str, said))
 
 
+_KNOWN = frozenset("value amount number quantity answer object content data fact".split())
+"""Names of fields of which a number is what a memory knows: {"attribute": "bus line to work", "value": 14}."""
 _PHRASE = 3
 """Words from which on a text says something of somebody."""
 
 
-def _values_in(value: Any) -> Iterator[str | int | float]:
+def _values_in(value: Any, name: str = "") -> Iterator[tuple[str, str | int | float]]:
+    """Yield the plain values in a JSON value, each with the name of its field; those of a list have none."""
     match value:
         case Mapping():
-            for inner in value.values():
-                yield from _values_in(inner)
+            for field, inner in value.items():
+                yield from _values_in(inner, str(field))
         case list() | tuple():
             for inner in value:
                 yield from _values_in(inner)
         case str() | int() | float() if _says_something(value):
-            yield value
+            yield name, value
         case _:
             pass
 

@@ -93,6 +93,16 @@ def test_a_hit_that_quotes_a_turn_names_it_and_what_a_memory_says_itself_stands(
     assert sources(known, own) == ("9",)
 
 
+def test_words_that_were_said_twice_are_quoted_of_the_turn_that_the_item_comes_from() -> None:
+    known = Provenance()
+    table = exchange(1, "A table at Lou's?", "Booked for two people.")
+    boat = exchange(2, "And a boat?", "Booked for two people.")
+    for said, held in ((table, points(a=table.text)), (boat, points(a=table.text, b=boat.text))):
+        known.heard(said)
+        known.note(held, said.turn_ids)
+    assert known.completed(Recall(hits=(hit(boat.text, "b"),))).hits[0].turns == boat.turn_ids
+
+
 def test_a_saved_state_is_continued() -> None:
     known, again = Provenance(), Provenance()
     known.note(points(a="Works at Nimbus Labs"), ("1", "2"))

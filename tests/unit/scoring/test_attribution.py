@@ -144,6 +144,13 @@ async def test_what_is_stored_of_the_evidence_has_no_ids_of_turns() -> None:
     assert stored.text.splitlines() == ["User: Actually, my favourite colour is green.", "AI: Green it is."]
 
 
+async def test_what_another_turn_made_a_memory_store_of_the_answer_is_of_the_evidence_too() -> None:
+    memory = FactsMemory({"7": Fate("the favourite colour is green"), "1": Fate("the kayak hangs in the garage")})
+    timeline = await played(question(), {"facts": memory}, {"facts": PURPLE})
+    stored = Attributor(timeline).stored_of_evidence(answer_of(timeline, "facts"))
+    assert [sorted(piece.turns) for piece in stored] == [["7"]]
+
+
 async def test_of_a_store_that_denies_what_was_said_the_verdict_says_so() -> None:
     asked = question("Does the kayak hang in the old garage?", expected="Yes", evidence=("3",))
     for stored, said in (("The kayak does not hang in the old garage.", "the opposite"), ("a kayak", "out")):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, prompts_within, verdicts_of
-from memreplay.scoring.groups import facts_of
+from memreplay.scoring.groups import by_conversation, facts_of, group_of, shares_right
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import detectable_difference, paired_interval
@@ -155,6 +155,14 @@ def twins(backend: str, *, right: bool = True, held: bool = True, facts: int = 1
         )
         for place in range(2 * facts)
     ]
+
+
+def test_facts_that_are_asked_twice_narrow_no_interval_where_all_are_right_or_wrong() -> None:
+    for right in (True, False):
+        rows = twins("hybrid", right=right)
+        assert group_of(rows).ci95 == group_of([each for each in rows if each.kind == "recall"]).ci95
+        clusters = by_conversation(shares_right(rows), facts_of(rows))
+        assert clusters == [(10.0 if right else 0.0, 10)]
 
 
 def test_a_fact_that_is_asked_twice_counts_once_in_what_reaches_the_prompt() -> None:

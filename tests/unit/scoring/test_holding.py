@@ -393,6 +393,12 @@ def stored(payload: dict[str, object]) -> StoredMemory:
     return StoredMemory([Observed(**OF, ms=1.0, turns=("1",)), StoreOperated(**OF, operation=operation)])
 
 
+def test_a_number_beside_words_is_what_is_known_unless_its_name_says_that_it_is_a_figure_about_them() -> None:
+    assert text_of({"attribute": "bus line to work", "value": 14}) == "bus line to work\n14"
+    figures = {"score": 0.8, "access_count": 3, "version": 2, "created_at": 17, "vector": [0.1, 0.2]}
+    assert text_of({"text": "The user takes the bus.", **figures}) == "The user takes the bus."
+
+
 def test_the_id_and_the_time_of_a_stored_item_are_no_part_of_what_it_says() -> None:
     made_up = {"id": "6464a751-d6f2-5eaa-8d18-e14fd3367691", "at": "2026-11-27T10:15:24", "hash": "5eaa8d18" * 4}
     assert text_of({"content": "User: High tide 76, low 88.", **made_up}) == "User: High tide 76, low 88."
