@@ -21,17 +21,20 @@ MOST_BYTES_A_ROW = 30_000
 """What a result and the list of a conversation's turns take; the turns themselves take four times as much."""
 
 
+def run(run_cli: RunCli, path: Path) -> None:
+    recording = path.with_suffix(".sqlite3")
+    ran = run_cli("--batch", "--dataset", path, "--backend", "closed_book", "--recording", recording)
+    assert ran.code == 0, ran.err
+
+
 def peak_of(run_cli: RunCli, path: Path) -> int:
     """The most bytes that Python's objects take during a run."""
     tracemalloc.start()
     try:
-        recording = path.with_suffix(".sqlite3")
-        ran = run_cli("--batch", "--dataset", path, "--backend", "closed_book", "--recording", recording)
-        peak = tracemalloc.get_traced_memory()[1]
+        run(run_cli, path)
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert ran.code == 0, ran.err
-    return peak
 
 
 @pytest.mark.parametrize("write", [written, written_lines], ids=["array", "lines"])
@@ -47,6 +50,6 @@ def test_a_run_holds_a_conversation_once_whatever_the_number_of_its_rows_and_ids
         many = [mc10_row(0, question_id=f"garden-{number}_q0") | haystack for number in range(rows)]
         return write(tmp_path / f"{rows}.data", many)
 
-    peak_of(run_cli, file_of(2))  # imports and caches
+    run(run_cli, file_of(2))  # imports and caches
     few, many = (peak_of(run_cli, file_of(rows)) for rows in (ROWS, 2 * ROWS))
     assert many - few < ROWS * MOST_BYTES_A_ROW

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,7 +13,7 @@ from memreplay.settings import Settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.rewriting import RewritingScreen
-from tests.conftest import REPOSITORY
+from tests.stubs.in_process import made_in
 from tests.stubs.openai_server import Answer, OpenAIServer, Received
 from tests.stubs.planted_writer import FACTS, behaves, kept, written_down
 from tests.tui.conftest import open_replay, replay_of, until
@@ -29,12 +27,12 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A recording in which mem0's writer loses five facts."""
     folder = tmp_path_factory.mktemp("planted")
     with OpenAIServer(behaves) as server:
-        command = [
-            *(sys.executable, "-m", "memreplay", "--batch", "--dataset", written_down(folder), "--no-cache"),
-            *("--backend", "mem0", "--extractor", "openai/writer", "--model", "openai/reader", "--fresh"),
-            *("--api-base", server.url, "--recording", folder / "r.sqlite3", "--output", folder / "out.json"),
-        ]
-        subprocess.run(command, check=True, cwd=REPOSITORY, capture_output=True)
+        made_in(
+            folder,
+            *("--batch", "--dataset", written_down(folder), "--no-cache", "--backend", "mem0", "--fresh"),
+            *("--extractor", "openai/writer", "--model", "openai/reader", "--api-base", server.url),
+            *("--recording", folder / "r.sqlite3"),
+        )
     return folder / "r.sqlite3"
 
 
