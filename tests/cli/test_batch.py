@@ -182,6 +182,25 @@ def test_what_was_asked_is_not_asked_again_on_resume(run_cli: RunCli, tmp_path: 
     assert run_cli(*common, "--recording", recording, "--resume").code == 2
 
 
+def test_resuming_after_the_dataset_was_edited_says_that_it_changed(run_cli: RunCli, tmp_path: Path) -> None:
+    dataset, recording = tmp_path / "own.json", tmp_path / "r.sqlite3"
+    turns = [{"role": "user", "content": "I have a red canoe."}, {"role": "assistant", "content": "Nice."}]
+    asked = [{"question": "What colour is the canoe?", "expectedAnswer": "red", "expectedEntities": ["red"]}]
+    asked[0] |= {"infoLocation": "early", "salienceLevel": "high"}
+    own = {"id": "own", "language": "en", "tags": [], "turns": turns, "recallQuestions": asked}
+    dataset.write_text(json.dumps(own))
+    common = ("--batch", "--dataset", dataset, "--backend", "full_context", "--recording", recording)
+    assert run_cli(*common).code == 0
+    with sqlite3.connect(recording) as db:
+        db.execute("update runs set status = 'interrupted'")
+    turns[1]["content"] = "Very nice."
+    dataset.write_text(json.dumps(own))
+    edited = run_cli(*common, "--resume")
+    other = run_cli(*common, "--resume", "--top-k", 3)
+    assert (edited.code, "the dataset" in edited.err) == (2, True), edited.err
+    assert (other.code, "the dataset" in other.err) == (2, False), other.err
+
+
 def _make_it_look_killed(recording: Path) -> list[tuple[int, str]]:
     """Take back what came after the eighth reply, and the score of the eighth."""
     with sqlite3.connect(recording) as db:

@@ -25,6 +25,7 @@ from memreplay.tui.requests import ForkWanted, WhatIfWanted
 from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
+from memreplay.views.panels.what_if import Row
 from tests.stubs.in_process import made_in
 from tests.stubs.reach import reached
 from tests.tui.conftest import open_replay, replay_of, until
@@ -78,14 +79,26 @@ async def press_what_if(pilot: Pilot[None]) -> None:
     answer = next(iter(source.timeline.answers()))
     question = next(q for q in source.timeline.conversation.questions if q.id == answer.asked.question_id)
     pilot.app.post_message(WhatIfWanted(source.timeline, question, answer, source))
+    await until(pilot, lambda: bool(rows_of_what_if(pilot)))
+
+
+async def press_what_if_and_ask(pilot: Pilot[None]) -> None:
+    await press_what_if(pilot)
+    await pilot.press("enter")
+
+
+def rows_of_what_if(pilot: Pilot[None]) -> Sequence[Row]:
+    screen = pilot.app.screen
+    return screen._rows if isinstance(screen, WhatIfScreen) else ()
 
 
 def said(pilot: Pilot[None]) -> str:
     """What the screen reports: notifications, and the line about problems."""
-    return " ".join([*(note.message for note in pilot.app._notifications), *text_of(pilot, "#trouble").split()])
+    trouble = text_of(pilot, "#trouble") if pilot.app.screen.query("#trouble") else ""
+    return " ".join([*(note.message for note in pilot.app._notifications), *trouble.split()])
 
 
-WAYS = {"L": press_continue, "a": press_ask, "F": press_fork, "i": press_what_if}
+WAYS = {"L": press_continue, "a": press_ask, "F": press_fork, "i": press_what_if_and_ask}
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -102,13 +115,23 @@ async def test_the_reader_is_asked_first(
             assert "backend evilmod:Memory runs its code" in str(options.get_option_at_index(1).prompt)
             assert options.highlighted == 0 and not (tmp_path / "PWNED").exists()
             await pilot.press(*(["down"] if allowed else []), "enter")
+            below = WhatIfScreen if way is press_what_if_and_ask else ReplayScreen
             if not allowed:
-                await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+                await until(pilot, lambda: isinstance(pilot.app.screen, below))
                 await until(pilot, lambda: "so nothing was started" in said(pilot))
-            elif way is press_what_if:
-                await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))
+            elif way is press_what_if_and_ask:
+                await until(pilot, lambda: rows_of_what_if(pilot)[0].reask is not None)
             else:
                 await until(pilot, lambda: (tmp_path / "PWNED").exists())
     assert not noted
     if not allowed:
         assert not (tmp_path / "PWNED").exists() and "evilmod" not in sys.modules
+
+
+async def test_replies_that_are_in_the_file_are_shown_without_asking_the_reader(hostile: Launch) -> None:
+    async with open_replay(replace(hostile, allows_recordings=True)) as pilot:
+        await press_what_if_and_ask(pilot)
+        await until(pilot, lambda: rows_of_what_if(pilot)[0].reask is not None)
+    async with open_replay(hostile) as pilot:
+        await press_what_if(pilot)
+        assert rows_of_what_if(pilot)[0].reask is not None

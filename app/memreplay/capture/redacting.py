@@ -28,9 +28,12 @@ _NUMBER = re.compile(r"\d+")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _INSIDE = re.compile(r"(?<=[\w,;:)’'][ -])[^\W\d_]\w+")
 """A word that does not begin a sentence: with a capital it is a name, a place, a company."""
+_AFTER_A_SHORT = re.compile(r"\b[A-ZÀ-Þ]\w{0,3}\. (?=([^\W\d_]\w+))")
+"""A word behind a dot that may end an abbreviation, such as a title or an initial, and no sentence."""
 _WORD = re.compile(r"[^\W\d_]\w*")
 _KEPT: Final = frozenset(
     (
+        *("Mr", "Mrs", "Ms", "Mx", "Dr", "Prof", "Rev", "Capt", "St", "Jr", "Sr", "Sra", "Srta", "Dra"),
         *("I", "AI", "API", "OK", "CET", "GMT", "UTC", "URL", "PDF", "CSV", "JSON", "SQL", "HTTP"),
         *("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February"),
         *("March", "April", "May", "June", "July", "August", "September", "October", "November", "December"),
@@ -58,8 +61,9 @@ _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re
 class Redaction:
     """The replacements of names, numbers and addresses. ``names`` are replaced besides those that are found.
 
-    A word is a name if it stands inside sentences with a capital more often than anywhere without one; it is then
-    replaced however it is written. Numbers are replaced from ``digits`` digits on, with ``keeps_years`` no years.
+    A word is a name if it stands inside sentences, or behind what may be an abbreviation, with a capital more often
+    than anywhere without one; it is then replaced however it is written. Numbers are replaced from ``digits``
+    digits on, with ``keeps_years`` no years.
     ``first`` is the place of the invented name that is used first.
     """
 
@@ -79,7 +83,7 @@ class Redaction:
         self._small.update(word.casefold() for word in _WORD.findall(text) if word[0].islower())
         self._large.update(
             word.casefold()
-            for word in _INSIDE.findall(text)
+            for word in (*_INSIDE.findall(text), *_AFTER_A_SHORT.findall(text))
             if word[0].isupper() and not word.isupper() and word not in _KEPT
         )
 

@@ -26,4 +26,7 @@ def redact(
     from memreplay.capture.redacting import named, redacted_copy
 
     redaction = redacted_copy(file, output, named(replace or ()))
-    say(f"{redaction.replaced:,} names, numbers and addresses replaced in {output}; read it before you send it")
+    say(
+        f"{redaction.replaced:,} names, numbers and addresses replaced in {output}; read it before you send it:"
+        " numbers of one or two digits, words in capitals, and words that only begin sentences are left"
+    )

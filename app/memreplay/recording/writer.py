@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -112,19 +112,27 @@ class RunRecorder:
         identity: str,
         statuses: Collection[RunStatus] = UNFINISHED,
         beside: RunRecorder | None = None,
+        equal: Callable[[Mapping[str, Any]], bool] = lambda settings: False,
     ) -> RunRecorder:
         """Resume the newest run with this fingerprint and one of these statuses. Its scores are deleted.
+
+        ``equal`` returns whether settings are those of the fingerprint, which is of the conversations too.
 
         Raises:
             RecordingError: there is none, or the file is in use.
         """
         Recording.open(path).close()
         with _opened(path, beside) as (db, lock), reporting_write_errors(path):
-            runs = [run for run in Recording(db, path).runs() if run.fingerprint == identity]
+            recorded = Recording(db, path).runs()
+            runs = [run for run in recorded if run.fingerprint == identity]
             fit = [run for run in runs if run.status in statuses]
             if not fit:
                 wanted = "unfinished run" if statuses == UNFINISHED else "run"
-                hint = "; it is finished, and --retry-errors asks again what ended in an error" if runs else ""
+                hint = ""
+                if runs:
+                    hint = "; it is finished, and --retry-errors asks again what ended in an error"
+                elif any(run.status in statuses and equal(run.settings) for run in recorded):
+                    hint = "; one of equal settings has other conversations: the dataset has changed, or is another"
                 raise RecordingError(f"{path}: no {wanted} of these settings to resume{hint}")
             rows = RunRows(db, path, fit[-1].id)
             rows.resume()

@@ -185,10 +185,20 @@ class Run:
             asked_with["judge_rubric"] = self.answer_judge.rubric.name
         identity = fingerprint({"settings": decisive, "conversations": dict(conversations), **asked_with})
         if resume:
-            self.recorder = RunRecorder.resume(self.recording_path, identity, resume)
+            self.recorder = RunRecorder.resume(self.recording_path, identity, resume, equal=self._has_settings_of)
         else:
             self.recorder = RunRecorder.start(self.recording_path, self._recorded_settings(), datasets, identity)
         self._memories.hold_lease(self.recorder.run_id)
+
+    def _has_settings_of(self, recorded: Mapping[str, Any]) -> bool:
+        """Return whether a recorded run would answer in the same way, if its conversations are the same."""
+        given = {**recorded, **recorded.get(AS_GIVEN, {})}
+        prompt = None if self._template is None else self._template.text
+        return recorded.get("prompt_text") == prompt and all(
+            given.get(name) == value
+            for name, value in self.settings.public().items()
+            if name not in CHANGE_NO_ANSWER
+        )
 
     def _recorded_settings(self) -> dict[str, Any]:
         baseline = {"closed_book_asked_along": CLOSED_BOOK in self.implicit_baselines}

@@ -242,6 +242,8 @@ class MemreplayApp(TerminalApp):
     async def _what_if_wanted(self, message: WhatIfWanted) -> None:
         await loaded("memreplay.runtime.reasking", "memreplay.tui.screens.what_if")
         from memreplay.runtime.reasking import OneAnswer
+        from memreplay.runtime.recorded import settings_of_run
+        from memreplay.trust import allow
         from memreplay.tui.screens.what_if import WhatIfScreen
 
         timeline, answer = message.timeline, message.answer
@@ -250,9 +252,11 @@ class MemreplayApp(TerminalApp):
             return
         path = None if source.handle is not None else source.path
         with self._notifying_errors():
-            settings = await self._settings_of(source)
+            # What is recorded is shown without asking; the screen asks the user before it asks a model.
+            settings = settings_of_run(source.settings, self._launch.settings, source.path or Path(), allow)
             made = partial(OneAnswer, settings, source.run_id or "live", path, timeline, answer)
-            self.push_screen(WhatIfScreen(timeline, message.question, answer, made))
+            agreed = partial(self._settings_of, source)
+            self.push_screen(WhatIfScreen(timeline, message.question, answer, made, agreed))
 
     @on(WriterWanted)
     @work(group="opening", exclusive=True)

@@ -47,6 +47,15 @@ def test_a_name_is_replaced_however_it_is_written_and_a_word_that_only_looks_lik
     assert redaction.names_in("Tommy's Zoé, La") == ["Tommy", "Zoé"] and redaction.doubtful_in(said) == ["Odile"]
 
 
+def test_a_name_behind_an_abbreviation_is_replaced_and_a_title_is_not():
+    redaction = Redaction()
+    says = "My dentist is Dr. Okonkwo. I work for Mrs. Quillan, St. Andrews branch. Ing. Novak and J. Ferrer left."
+    redaction.learn(says)
+    said = redaction.of(says)
+    assert not [name for name in ("Okonkwo", "Quillan", "Andrews", "Novak", "Ferrer") if name in said], said
+    assert [title for title in ("Dr.", "Mrs.", "St.", "J.") if title not in said] == [], said
+
+
 def test_what_is_no_recording_of_an_agent_is_refused(tmp_path: Path):
     path = tmp_path / "run.sqlite3"
     converse(recorded_notebook(path))

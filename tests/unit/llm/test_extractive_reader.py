@@ -133,6 +133,14 @@ def test_it_recalls_the_sentence_with_the_answer(question: str, context: str, ex
     assert len(reply) < len(context)
 
 
+def test_a_sentence_answers_alone_as_it_does_among_others() -> None:
+    moved = {"Ada": "Leeds", "Bea": "York", "Gwen": "Wells", "Jane": "Luton"}
+    lines = [f"User: My cousin {name} moved to {town}." for name, town in moved.items()]
+    for line, (name, town) in zip(lines, moved.items(), strict=True):
+        for context in (line, "\n".join(lines)):
+            assert town in remember(f"To which town did cousin {name} move?", context)
+
+
 SAID = "[8 May 2023, 13:56]\nUser: {}\nAI: I see."
 
 

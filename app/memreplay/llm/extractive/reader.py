@@ -114,8 +114,8 @@ _NEAR = 8.0
 _SURE = (3.92, 3.39, 0.89, -1.17, -0.25, 1.76)
 """Weights of the lead of the best option and of :meth:`Asked.signs`. It is picked if the sum is at least 0."""
 _TOLD = (0.31, 3.46, 2.47, 1.12, -1.03, -0.19, -2.12)
-"""Weights of the lead of the best sentence over the fourth, of whether it is about whom the question names, and of
-:meth:`Asked.signs`.
+"""Weights of the lead of the best sentence over the fourth, or over nothing if there is none, of whether it is
+about whom the question names, and of :meth:`Asked.signs`.
 """
 _MOST, _BESIDE, _LEAST = 3, 5.0, 1.0
 """Most sentences of a reply, most that they may score behind the best, and least score of the best."""
@@ -158,8 +158,8 @@ def answer_recall(text: str, question: str) -> str:
         return NOT_SAID
     asked = Asked(context, question)
     order = [int(place) for place in np.argsort(-asked.bearing, kind="stable")]
-    best, fourth = order[0], order[:4][-1]
-    signs = (asked.bearing[best] - asked.bearing[fourth], asked.is_about(best), *asked.signs(best))
+    best, fourth = order[0], asked.bearing[order[3]] if len(order) > 3 else 0.0
+    signs = (asked.bearing[best] - fourth, asked.is_about(best), *asked.signs(best))
     if asked.bearing[best] < _LEAST or np.dot(signs, _TOLD) < 0:
         return NOT_SAID
     near = [place for place in order[: 2 * _MOST] if asked.bearing[place] >= asked.bearing[best] - _BESIDE]

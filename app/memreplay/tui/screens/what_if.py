@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
@@ -38,7 +38,7 @@ class ChangesView(LinesView, can_focus=False):
 
 
 class WhatIfScreen(AnswerScreen[None]):
-    """Asks one wrong answer again. ``open_answer`` makes what asks it."""
+    """Asks one wrong answer again. ``open_answer`` makes what asks it; ``agreed`` raises unless the user agrees."""
 
     PLACE: ClassVar[Place] = "what_if"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -46,11 +46,16 @@ class WhatIfScreen(AnswerScreen[None]):
     AUTO_FOCUS = ""
 
     def __init__(
-        self, timeline: Timeline, question: Question, answer: Answer, open_answer: Callable[[], OneAnswer]
+        self,
+        timeline: Timeline,
+        question: Question,
+        answer: Answer,
+        open_answer: Callable[[], OneAnswer],
+        agreed: Callable[[], Awaitable[object]],
     ) -> None:
         super().__init__()
         self._timeline, self._question, self._answer = timeline, question, answer
-        self._open_answer = open_answer
+        self._open_answer, self._agreed = open_answer, agreed
         self._one: OneAnswer | None = None
         self._rows: list[Row] = []
         self._label: Label | None = None
@@ -147,9 +152,10 @@ class WhatIfScreen(AnswerScreen[None]):
 
     @work(group="what-if", exclusive=True)
     async def _ask(self, names: Sequence[Intervention]) -> None:
-        if self._one is None:
+        if self._one is None or not names:
             return
         try:
+            await self._agreed()
             for done, name in enumerate(names):
                 self._paint_header(f"asking {done + 1}/{len(names)} · x stops")
                 self._set(name, state="asking")
