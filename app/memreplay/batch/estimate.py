@@ -12,7 +12,7 @@ from rich.text import Text
 from memory_backends.base import BackendError, MemoryBackend, Recall
 from memory_backends.registry import works_elsewhere
 from memreplay.conversations.models import Conversation
-from memreplay.engine.answers import AnswerJudge, grade, is_for_a_judge
+from memreplay.engine.answers import AnswerJudge, is_for_a_judge, judgement_of
 from memreplay.engine.events import ReplayEvent, TurnPlayed
 from memreplay.engine.play import EmbeddingAhead, play
 from memreplay.engine.remote.addresses import is_agent, models_asked_of
@@ -132,7 +132,7 @@ async def estimate_change(change: Change, model: AnswerModel, judge: AnswerJudge
     """Count the call of a change, and that which judges its reply."""
     if change.request is not None:
         reply = await model.answer(change.request)
-        await grade(change.case.question, change.case.asked, reply, judge, lambda event: None)
+        await judgement_of(change.case.question, change.case.asked, reply, judge)
 
 
 @dataclass(frozen=True)

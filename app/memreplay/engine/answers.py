@@ -115,6 +115,19 @@ def is_for_a_judge(question: Question, reply: Reply) -> bool:
     return question.kind == "recall" and bool(question.expected or question.abstain) and is_answered
 
 
+async def judgement_of(
+    question: Question, asked: QuestionAsked, reply: Reply, judge: AnswerJudge | None
+) -> Judgement | None:
+    """Return what the judge says of a reply; None if there is no judge, or nothing for one to grade.
+
+    Raises:
+        StoppedError: the judge cannot be called.
+    """
+    if judge is None or not is_for_a_judge(question, reply):
+        return None
+    return await judge.judge(question, _said(question, asked.prompt, reply).text or "")
+
+
 async def grade(
     question: Question, asked: QuestionAsked, reply: Reply, judge: AnswerJudge | None, emit: EventSink
 ) -> AnswerScored:
@@ -123,9 +136,8 @@ async def grade(
     Raises:
         StoppedError: the judge cannot be called; the reply can be graded later.
     """
-    judgement = None
-    if judge is not None and is_for_a_judge(question, reply):
-        judgement = await judge.judge(question, _said(question, asked.prompt, reply).text or "")
+    judgement = await judgement_of(question, asked, reply, judge)
+    if judgement is not None:
         emit(AnswerJudged(**ask_fields(asked), judgement=judgement))
     scored = score_answer(question, asked, reply, judgement)
     emit(scored)
