@@ -115,6 +115,24 @@ def test_the_same_command_makes_no_second_branch_and_a_branch_of_a_branch_keeps_
     assert early.code == 2 and "departs after turn 8" in early.err
 
 
+def test_an_edited_turn_that_no_longer_says_the_answer_puts_the_key_in_doubt(run_cli: RunCli, trunk: Path) -> None:
+    ran = run_cli("fork", trunk, "--at", 8, "--set", "message:9=Money: my savings come to £12,000.")
+    doubt = (
+        "The edited turn 9 is evidence of identity-02-q5: its expected answer, “£19,600”, is that of the old text"
+    )
+    assert doubt in ran.out
+    branch = branch_in(ran)
+    rows = json.loads(run_cli("report", trunk, "--run", branch, "--output", "-").out)["questions"]
+    found = {
+        (row["failure"], row["failure_detail"]): row["answer_in_prompt"]
+        for row in rows
+        if row["question_id"].endswith("q5") and row["outcome"] != "correct"
+    }
+    assert found == {("key_suspect", f"{doubt}."): False}
+    kept = run_cli("fork", trunk, "--at", 8, "--set", "message:9=Money. In all, my savings come to £19,600.")
+    assert kept.code == 0 and "is that of the old text" not in kept.out
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

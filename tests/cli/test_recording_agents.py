@@ -49,6 +49,14 @@ def test_a_mark_that_names_nothing_is_refused(
     assert refused.code == 2 and problem in refused.err
 
 
+def test_the_budget_of_an_agent_is_not_called_published(run_cli: RunCli, agent: Path) -> None:
+    assert run_cli("mark", agent, "--turn", 9, "--expected", "Girona", "--evidence", "1").code == 0
+    ran = run_cli("budget", agent)
+    assert ran.code == 0, ran.err
+    assert "(as recorded)" in ran.out and "published" not in ran.out
+    assert "notebook: estimated by the first items of each recorded read." in ran.out
+
+
 def test_the_recording_of_a_run_takes_no_marks(run_cli: RunCli, tmp_path: Path) -> None:
     path = tmp_path / "run.sqlite3"
     assert run_cli("--batch", "--dataset", "identity-01", "--backend", "rag", "--recording", path).code == 0

@@ -57,6 +57,10 @@ COMMANDS: dict[str, tuple[object, ...]] = {
 }
 
 
+OF_ANSWERS = {"api_base", "model", "judge", "judge_rubric"}
+"""Settings that say who is asked and who grades, which rebuilding a memory does not need."""
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sound")
@@ -93,6 +97,8 @@ def test_no_command_runs_or_contacts_what_only_the_recording_names(
     name, *options = command
     wrong = {}
     for case, (settings, says) in HOSTILE.items():
+        if options[-1] == "prompt" and settings.keys() & OF_ANSWERS:
+            continue
         path = hostile(sound, folder, settings)
         with reached() as noted:
             ran = run_cli(name, path, *options)
@@ -153,6 +159,19 @@ def test_reading_a_hostile_recording_runs_nothing(run_cli: RunCli, sound: Path, 
         with memreplay.open(path) as run:
             assert len(run.questions) and run.conversation("identity-02").at(3)["hybrid"].state
     assert not noted and not (folder / "PWNED").exists() and "evilmod" not in sys.modules
+
+
+def test_bisecting_what_memory_returns_needs_no_word_on_models_and_asks_none(
+    run_cli: RunCli, sound: Path, folder: Path
+) -> None:
+    cases = {case: settings for case, (settings, _) in HOSTILE.items() if settings.keys() & OF_ANSWERS}
+    for case, settings in cases.items():
+        with reached() as noted:
+            ran = run_cli("bisect", hostile(sound, folder, settings), "--question", QUESTION, "--by", "prompt")
+        assert (ran.code, noted) == (0, []), (case, ran.err)
+    wanted = {"extractor": "openai/gpt-4o-mini", "api_base": f"{SPIES}/v1"}
+    ran = run_cli("bisect", hostile(sound, folder, wanted), "--question", QUESTION, "--by", "prompt")
+    assert ran.code == 2 and "sends prompts and your key to 127.0.0.1:9" in ran.err
 
 
 def test_what_the_reader_names_too_is_used(run_cli: RunCli, folder: Path) -> None:

@@ -308,8 +308,10 @@ class _Assembly:
     def _heard(self, operation: Operation, number: int) -> tuple[str, ...]:
         """Return the turns that an operation is about: those that say what it was given, else its exchange."""
         if operation.kind in _WRITING:
-            texts = [*(message.text for message in operation.messages), *(item.text for item in operation.items)]
-            said = {normalised(text) for text in texts}
+            texts = (message.text for message in operation.messages)
+            said = {
+                normalised(text) for text in (*texts, *operation.given, *(item.text for item in operation.items))
+            }
             given = sorted(
                 place
                 for words in said
@@ -405,9 +407,8 @@ class _Assembly:
     def _place_alone(self) -> None:
         """Make a turn of every operation."""
         for operation in self._operations:
-            words = (
-                operation.query or "; ".join(item.text for item in operation.items) or ", ".join(operation.removed)
-            )
+            texts = operation.given or [item.text for item in operation.items]
+            words = operation.query or "; ".join(texts) or ", ".join(operation.removed)
             text = f"{operation.call}: {words}" if words and operation.kind != "list" else operation.call
             message = ChatMessage("other", text, label=operation.memory)
             number = self._add_turn(message, operation.session, operation.at)
@@ -499,7 +500,7 @@ class _Memories:
         for turn in self._conversation.turns:
             yield TurnPlayed(conversation=self._conversation.id, turn=turn.number)
         read: dict[tuple[str, int], list[tuple[Operation, tuple[Hit, ...]]]] = defaultdict(list)
-        for number, operation, turns in placed:
+        for number, operation, turns in _as_shown(placed):
             if operation.kind == "message":
                 continue
             if operation.is_of_model:
@@ -590,20 +591,9 @@ class _Memories:
             held.pop(id_, None)
         return self._command(operation, RemoveChange(count=len(ids), ids=operation.removed), turns, key)
 
-    def _seen(self, operation: Operation, key: str, items: Sequence[Item]) -> MemoryOperation:
-        """Return the writing of items that was not recorded."""
-        stored = self._stored(operation.memory, key, items, ())
-        return self._command(replace(operation, call=_SEEN), stored, (), key)
-
     def _found(self, operation: Operation) -> Iterator[MemoryOperation]:
-        """Yield a read, and the items that it shows for the first time: they were stored before the recording."""
-        for place, items in _by_place(operation):
-            key = place or operation.memory
-            unknown = [item for item in items if item.id not in self._held[operation.memory, key]]
-            if unknown:
-                yield self._command(
-                    replace(operation, call=_SEEN), self._stored(operation.memory, key, unknown, ()), (), key
-                )
+        """Yield what a read shows that was not known, and the read."""
+        yield from self._seen(operation)
         change: Any = ReadChange(found=bool(operation.items), size=sum(len(item.text) for item in operation.items))
         if operation.query and all(item.score is not None for item in operation.items):
             found = tuple(
@@ -615,16 +605,25 @@ class _Memories:
         yield self._command(operation, change, ())
 
     def _listed(self, operation: Operation) -> Iterator[MemoryOperation]:
-        """Yield what a listing shows that was not known: items of before the recording, changed and lost ones."""
+        yield from self._seen(operation)
+        yield self._command(operation, ReadChange(found=bool(operation.items), size=len(operation.items)), ())
+
+    def _seen(self, operation: Operation) -> Iterator[MemoryOperation]:
+        """Yield the writing of items whose text was not known: they are of before the recording, or were changed.
+
+        An id that stands for several texts of one result names what they were cut from, and changes nothing.
+        """
         for place, items in _by_place(operation):
             key = place or operation.memory
-            held = self._held[operation.memory, key]
-            changed = [item for item in items if held.get(item.id, {}).get("content") != item.text]
-            if changed:
-                yield self._command(
-                    replace(operation, call=_SEEN), self._stored(operation.memory, key, changed, ()), (), key
-                )
-        yield self._command(operation, ReadChange(found=bool(operation.items), size=len(operation.items)), ())
+            held, times = self._held[operation.memory, key], Counter(item.id for item in items)
+            news = [
+                item
+                for item in items
+                if item.id not in held or (times[item.id] == 1 and held[item.id].get("content") != item.text)
+            ]
+            if news:
+                stored = self._stored(operation.memory, key, news, ())
+                yield self._command(replace(operation, call=_SEEN), stored, (), key)
 
     def _hits(self, operation: Operation) -> tuple[Hit, ...]:
         return tuple(self._hit(operation, rank, item) for rank, item in enumerate(operation.items, start=1))
@@ -680,6 +679,29 @@ class _Memories:
 
 _SEEN: Final = "seen by a read"
 """The command of an item that a read showed, and whose write was not recorded."""
+
+
+def _as_shown(placed: Sequence[_Placed]) -> list[_Placed]:
+    """Return operations in which a write that returned only an id stored what the next read of that id shows."""
+    shown: dict[tuple[str, str, str], str] = {}
+    found: list[_Placed] = []
+    for each in reversed(placed):
+        operation = each.operation
+        if operation.error is None and operation.kind in _WRITING:
+            items = tuple(
+                replace(item, text=text) if text is not None and item.is_assumed else item
+                for item in operation.items
+                for text in [shown.pop(_key_of(operation, item), None)]
+            )
+            each = each._replace(operation=replace(operation, items=items))
+        elif operation.error is None:
+            shown |= {_key_of(operation, item): item.text for item in operation.items}
+        found.append(each)
+    return found[::-1]
+
+
+def _key_of(operation: Operation, item: Item) -> tuple[str, str, str]:
+    return operation.memory, item.place or operation.place, item.id
 
 
 def _by_place(operation: Operation) -> Iterator[tuple[str, list[Item]]]:

@@ -28,13 +28,17 @@ Kind = Literal["message", "write", "read", "get", "list", "remove", "clear", "ch
 
 @dataclass(frozen=True)
 class Item:
-    """Something that a memory holds, as an operation showed it. ``fields`` are what it has besides its text."""
+    """Something that a memory holds, as an operation showed it. ``fields`` are what it has besides its text.
+
+    ``is_assumed`` is True where a write returned only its id: the text is the one that the memory was given.
+    """
 
     id: str
     text: str
     score: float | None = None
     place: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
+    is_assumed: bool = False
 
     @property
     def payload(self) -> dict[str, Any]:
@@ -47,8 +51,9 @@ class Operation:
     """One operation on a memory, or a message that was said.
 
     ``owner`` is whose memory it is, as far as the call says; ``turn`` is the marked message during which it ran.
-    ``place`` is the part of the memory that it works on. ``call`` is the library's own name for it. ``is_silent``
-    is True of a write or read that does not show what it stored or found.
+    ``place`` is the part of the memory that it works on. ``call`` is the library's own name for it. ``given`` are
+    the texts of a write that are no messages. ``is_silent`` is True of a write or read that does not show what it
+    stored or found.
     """
 
     note: int
@@ -62,6 +67,7 @@ class Operation:
     turn: str | None = None
     place: str = ""
     messages: tuple[ChatMessage, ...] = ()
+    given: tuple[str, ...] = ()
     query: str = ""
     items: tuple[Item, ...] = ()
     removed: tuple[str, ...] = ()
@@ -300,12 +306,15 @@ class NoteReader:
             case "write" | "chat":
                 if base.kind == "chat" and "input" in arguments:
                     arguments = {"messages": arguments["input"], **arguments}
-                messages, texts = self._said(arguments, place)
+                messages, contents = self._said(arguments, place)
                 if base.kind == "chat":
                     messages += self._replies(result, place)
-                written, removed = self._written(base, arguments, texts, result)
-                is_silent = bool(messages) and not written and base.error is None and not _lists_nothing(result)
-                return replace(base, messages=tuple(messages), items=written, removed=removed, is_silent=is_silent)
+                given = tuple(text for text, _ in contents)
+                base = replace(base, messages=tuple(messages), given=given)
+                written, removed = self._written(base, arguments, contents, result)
+                says_nothing = base.error is None and not written and not removed and not _lists_nothing(result)
+                is_silent = says_nothing and bool(messages or given)
+                return replace(base, items=written, removed=removed, is_silent=is_silent)
             case "read" | "get" | "list":
                 items = tuple(items_in(result, _place_of(base, arguments)))
                 if not items and result and base.error is None and not _is_empty(result):
@@ -319,8 +328,8 @@ class NoteReader:
             case _:
                 return base
 
-    def _said(self, arguments: Mapping[str, Any], place: Place) -> tuple[list[ChatMessage], list[str]]:
-        """Return the messages that a memory was given, and texts that are no messages."""
+    def _said(self, arguments: Mapping[str, Any], place: Place) -> tuple[list[ChatMessage], list[_Content]]:
+        """Return the messages that a memory was given, and texts that are no messages, with their fields."""
         for name in ("messages", "message", "new_messages"):
             value = decoded(arguments.get(name))
             if isinstance(value, str) and value.strip():
@@ -334,7 +343,9 @@ class NoteReader:
                     self.left_out.add("message", f"is not shown: {error.problem}", place)
         if isinstance(body := arguments.get("episode_body"), str):
             return [ChatMessage("user", body)], []
-        return [], [text for name in _TEXTS for text in _texts_of(arguments.get(name))]
+        if isinstance(value := arguments.get("value"), dict | list):
+            return [], [_described(value)]
+        return [], [(text, {}) for name in _TEXTS for text in _texts_of(arguments.get(name))]
 
     def _replies(self, result: Any, place: Place) -> list[ChatMessage]:
         listed = result.get("messages") if isinstance(result, dict) else result
@@ -348,9 +359,13 @@ class NoteReader:
         return [each for each in self._messages.messages(listed, place.at("result")) if each.role == "assistant"]
 
     def _written(
-        self, base: Operation, arguments: Mapping[str, Any], texts: Sequence[str], result: Any
+        self, base: Operation, arguments: Mapping[str, Any], contents: Sequence[_Content], result: Any
     ) -> tuple[tuple[Item, ...], tuple[str, ...]]:
-        """Return the items that a write left behind, and the ids of those that it removed."""
+        """Return the items that a write left behind, and the ids of those that it removed.
+
+        They are those that it returned, else what it was given, under the ids in its arguments or its result. What
+        it made of a text without an id is not known.
+        """
         where = _place_of(base, arguments)
         if base.error is not None:
             return (), ()
@@ -361,18 +376,14 @@ class NoteReader:
         )
         if kept or removed:
             return kept, removed
-        ids = list(_ids_in(arguments)) or list(_ids_of(result))
-        if "value" in arguments and isinstance(arguments["value"], dict | list):
-            text, fields = _described(arguments["value"])
-            return (
-                Item(ids[0] if ids else str(arguments.get("key", where)), text, place=where, fields=fields),
-            ), ()
-        named = (
-            ids
-            if len(ids) == len(texts)
-            else [f"{where or base.memory}-{base.note}-{n}" for n in range(len(texts))]
-        )
-        return tuple(Item(id_, text, place=where) for id_, text in zip(named, texts, strict=True)), ()
+        named = list(_ids_in(arguments))
+        ids = named or list(_ids_of(result))
+        if len(ids) != len(contents):
+            return (), ()
+        return tuple(
+            Item(id_, text, place=where, fields=fields, is_assumed=not named)
+            for id_, (text, fields) in zip(ids, contents, strict=True)
+        ), ()
 
     def _checkpoint(self, base: Operation, arguments: Mapping[str, Any], place: Place) -> Operation:
         """Return the state of a LangGraph thread; its messages are those of the conversation."""
@@ -394,6 +405,9 @@ class NoteReader:
             state=state,
         )
 
+
+_Content = tuple[str, dict[str, Any]]
+"""A text that a memory was given, and the other fields beside it."""
 
 _OWNERS = ("user_id", "userId", "user", "agent_id", "agentId", "group_id", "bank_id", "owner", "owner_id")
 _SESSIONS = ("session_id", "sessionId", "session", "run_id", "thread_id", "threadId", "conversation_id", "chat_id")
@@ -458,9 +472,9 @@ def items_in(result: Any, place: str = "", depth: int = 0) -> Iterator[Item]:
     if depth > 4:
         return
     if isinstance(result, list | tuple):
-        for number, each in enumerate(result):
+        for each in result:
             if isinstance(each, str) and each.strip():
-                yield Item(f"{number + 1}", each, place=place)
+                yield Item(each, each, place=place)
             else:
                 yield from items_in(each, place, depth + 1)
         return

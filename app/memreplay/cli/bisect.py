@@ -32,7 +32,7 @@ from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.bisecting import BY, By, last_turn, lifetimes, memories_in, question_in
 from memreplay.runtime.reasking import Reasking
-from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_run
+from memreplay.runtime.recorded import Lineage, lineage_of, settings_of_memories, settings_of_run
 from memreplay.runtime.revisions import Revisions
 from memreplay.runtime.shrinking import Case, Shrinker, as_in_a_file, case_in, refuse_without_calls
 from memreplay.runtime.versions import Versions, failure_under
@@ -101,7 +101,7 @@ def bisect(
 
     It looks at a number of turns that grows with the logarithm of the conversation's length. With --by prompt or
     answer, a memory or model of the recording that runs code, or contacts a provider or an address, is used only if
-    your own settings name it too.
+    your own settings name it too. --by prompt fills the memory again, and asks neither the reader nor the judge.
     """
     known = next((each for each in BY if each == by), None)
     if known is None:
@@ -234,7 +234,8 @@ async def _bisect(
         raise UsageError(
             f"--by {by}: run {run.id} does not say how its memories were set up; --by stored needs no memory"
         )
-    settings = settings_of_run(run.settings, given, file, consent)
+    settings_of = settings_of_run if by == "answer" else settings_of_memories
+    settings = settings_of(run.settings, given, file, consent)
     reasking = Reasking(settings, run.id, lambda sentence: say(f"warning: {sentence}"), lineage)
     try:
         await reasking.check(settings.model if by == "answer" else ())

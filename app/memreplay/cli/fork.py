@@ -31,6 +31,8 @@ from memreplay.recording.branches import Branch, file_of_branches, opened_for_br
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.branching import FORMS, BranchRun, Edits, existing_branch, is_complete
 from memreplay.runtime.branching import fork as prepared
+from memreplay.scoring.attribution import edited_evidence
+from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 from memreplay.settings import read_settings
@@ -121,6 +123,10 @@ def _compare(recording: Recording, parent: RunInfo, run: RunInfo, branch: Branch
             continue
         turn = diverges_at(trunk, other, backend)
         print(f"  {backend}: memory " + ("is the same" if turn is None else f"differs from turn {turn} on"))
+    turns, days = other.conversation.turns_by_id, other.conversation.days_by_session
+    for question in other.conversation.questions:
+        if (answerable := Answerable(question, turns, days)).edited:
+            print(f"  {printable(edited_evidence(answerable))}")
     sides = [
         [row for row in results_of_run(recording, each).questions if row.conversation == branch.conversation]
         for each in (parent, run)

@@ -59,7 +59,7 @@ def _replaced(turn: Turn, edits: Sequence[MessageEdit]) -> list[Turn]:
     if not edits:
         return [turn]
     text = edits[-1].text
-    return [] if text is None else [turn.model_copy(update={"text": text, "key_info": None})]
+    return [] if text is None else [turn.model_copy(update={"text": text, "key_info": None, "is_edited": True})]
 
 
 def _inserted(conversation: Conversation, before: Turn, edit: MessageEdit, taken: set[str]) -> Turn:

@@ -57,7 +57,8 @@ class Turn(Frozen):
 
     ``id`` is the dataset's id ("D1:3") if it has one, else the 1-based turn number as text. ``number`` is the
     1-based position in the whole conversation, ``session`` the number of its session. ``speaker`` is the name if
-    the dataset has named speakers; ``text`` does not repeat it.
+    the dataset has named speakers; ``text`` does not repeat it. ``is_edited``: its words were changed by hand, so
+    that what the dataset expects of it was said in others.
     """
 
     id: str
@@ -67,6 +68,7 @@ class Turn(Frozen):
     speaker: StorableText | None
     text: StorableText
     key_info: KeyInfo | None = None
+    is_edited: bool = False
 
 
 class Session(Frozen):

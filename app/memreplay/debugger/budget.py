@@ -18,7 +18,7 @@ from memreplay.conversations.models import Conversation, Frozen, Question
 from memreplay.debugger.recut import Limits, Ranking
 from memreplay.engine.events import QuestionAsked
 from memreplay.grading.failures import GradingError
-from memreplay.llm import AGENT_MODEL
+from memreplay.llm import AGENT_MODEL, AS_RECORDED
 from memreplay.llm.tokens import token_counter
 from memreplay.numbers import whole_share
 from memreplay.scoring.attribution import Attributor
@@ -94,6 +94,8 @@ class BudgetCurves(Frozen):
     context_tokens: int | None
     published: bool = False
     """Whether the contexts were imported from another harness."""
+    of_agent: bool = False
+    """Whether they are what the memory of a running agent returned."""
 
     @property
     def sentences(self) -> list[str]:
@@ -106,6 +108,8 @@ class BudgetCurves(Frozen):
             found.append("No memory overtakes another at a larger budget by more than one question.")
         if estimated and self.published:
             found.append(f"{', '.join(estimated)}: estimated by the first memories of each published context.")
+        elif estimated and self.of_agent:
+            found.append(f"{', '.join(estimated)}: estimated by the first items of each recorded read.")
         elif estimated:
             found.append(
                 f"{', '.join(estimated)}: estimated, since such a memory composes its prompt anew for each budget;"
@@ -192,7 +196,6 @@ def budget_curves(
     """
     found: dict[str, _Found] = {}
     hits = top_k or 0
-    published = False
     for timeline in timelines:
         attributor = Attributor(timeline)
         asked = [answer for answer in timeline.answers() if not answer.asked.by_hand and not answer.asked.repeat]
@@ -203,8 +206,7 @@ def budget_curves(
             memory = found.setdefault(names[answer.asked.backend, answer.asked.model], _Found())
             question = timeline.question(answer.asked.question_id)
             ranking = Ranking(timeline.conversation, answer.asked, settings, token_counter(answer.asked.model))
-            published |= ranking.is_published
-            # A published context has as many memories as it has; nobody set a limit.
+            # A context of another program has as many memories as it has; nobody set a limit.
             most = top_k or ranking.limits.hits if ranking.is_published else (hits := hits or ranking.limits.hits)
             if question is None or not has_evidence(question) or ranking.filling == "unknown":
                 continue
@@ -227,7 +229,8 @@ def budget_curves(
         crossings=tuple(_crossings(found)),
         top_k=hits or int(settings.get("top_k") or 0),
         context_tokens=settings.get("context_tokens"),
-        published=published,
+        published="imported_from" in settings,
+        of_agent=AS_RECORDED in settings.get("model", ()),
     )
 
 

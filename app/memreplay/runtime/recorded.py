@@ -25,7 +25,7 @@ from memreplay.runtime.embedders import EMBEDDED
 from memreplay.runtime.memories import RunMemories
 from memreplay.runtime.run import Run, start
 from memreplay.settings import ADDRESSES, AS_GIVEN, CHANGE_NO_ANSWER, Settings, recorded_values
-from memreplay.trust import Consent, NotAllowedError, reaches
+from memreplay.trust import Consent, NotAllowedError, Reach, reaches
 
 _DECISIVE = (
     "backend",
@@ -67,6 +67,26 @@ def settings_of_run(recorded: Mapping[str, Any], given: Settings, file: Path, co
         kept["api_base"] = known["api_base"]
     _check(kept, given, file, consent)
     return replace(given, **kept, redis_url=None, qdrant_url=None, redis_ttl=None)
+
+
+def settings_of_memories(recorded: Mapping[str, Any], given: Settings, file: Path, consent: Consent) -> Settings:
+    """Return the settings of a recorded run for filling its memories and searching them, which asks no reader or
+    judge: the reader's name only chooses how tokens are counted, and an address counts for what memories call.
+
+    Raises what :func:`settings_of_run` does.
+    """
+
+    def agreed(found: Sequence[Reach]) -> bool:
+        reached = [each for each in found if each.setting != "model"]
+        return not reached or consent(reached)
+
+    known = recorded_values(recorded, file)
+    called = (known.get("extractor"), known.get("reranker"), known.get("embedder"))
+    unused = {"judge", "judge_rubric"}
+    if all(each in (None, EMBEDDED, MiniLMEmbedder.name) for each in called):
+        unused.add("api_base")
+    kept = {name: value for name, value in recorded.items() if name not in unused}
+    return settings_of_run(kept, given, file, agreed)
 
 
 def settings_to_continue(recorded: Mapping[str, Any], given: Settings, file: Path, consent: Consent) -> Settings:

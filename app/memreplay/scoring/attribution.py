@@ -145,6 +145,16 @@ def _are_of_one_kind(value: str, expected: str) -> bool:
     return kinds == wanted and ("word" not in kinds or is_name)
 
 
+def edited_evidence(answerable: Answerable) -> str:
+    """Return that the expected answer is in doubt, since its evidence was edited by hand."""
+    named = answerable.edited
+    turns = f"turn {named[0]} is" if len(named) == 1 else f"turns {', '.join(named)} are"
+    return (
+        f"The edited {turns} evidence of {answerable.question.id}: its expected answer,"
+        f" “{answerable.question.expected}”, is that of the old text"
+    )
+
+
 class Attributor:
     """Attributes the answers of one conversation.
 
@@ -300,6 +310,8 @@ class Attributor:
         if question.abstain:
             return self._false_attribution(question, stages, score)
         answerable = self.answerable(question)
+        if answerable.edited:
+            return Attribution(label="key_suspect", detail=f"{edited_evidence(answerable)}.")
         if answerable.held_by(stages.in_prompt):
             if not asked.prompt:
                 return Attribution(label="not_visible", detail=_returned(answerable, stages))

@@ -147,6 +147,12 @@ class Answerable:
             or self._enough_held_by(pieces)
         )
 
+    @cached_property
+    def edited(self) -> Sequence[str]:
+        """Return the evidence turns whose words were changed by hand, and no longer say the expected answer."""
+        known = [self.turns[turn] for turn in self.evidence if turn in self.turns]
+        return [turn.id for turn in known if turn.is_edited and not self.is_said(turn.id, turn.text)]
+
     def _apart(self, pieces: Iterable[Piece]) -> Sequence[Piece]:
         """Return texts made from several turns as their lines, each under the date of the whole and with the turns
         that say half of its words; with all of them where none does.
@@ -202,6 +208,8 @@ class Answerable:
         """
         if self.is_told(turn, pieces):
             return True
+        if turn in self.edited:
+            return self._contain(self._answers(), pieces)
         says, pieces = self._contribution_of(turn), self._apart(pieces)
         if self._is_of_both:
             pieces = [piece for piece in pieces if self._is_as_said_by(turn, piece)]
@@ -578,8 +586,10 @@ class Answerable:
 
     def is_told(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether one of the texts holds the words of a turn, with the date that a time in them counts
-        from.
+        from. Words that were changed by hand tell no more what was expected of the turn.
         """
+        if turn in self.edited:
+            return False
         if turn not in self._undated:
             return self.is_verbatim(turn, pieces)
         return any(self._is_under_the_day_of(turn, piece) and self.is_verbatim(turn, [piece]) for piece in pieces)

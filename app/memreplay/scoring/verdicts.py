@@ -107,8 +107,8 @@ VERDICTS: Final[Mapping[Label, Verdict]] = {
     ),
     "key_suspect": Verdict(
         "K",
-        "the published answer is in doubt",
-        "wrong by a published answer that the answer key corrects",
+        "the expected answer is in doubt",
+        "wrong by an expected answer that the answer key corrects, or whose evidence was edited",
         "doubtful",
         "dataset",
     ),

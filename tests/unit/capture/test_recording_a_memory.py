@@ -127,6 +127,96 @@ def test_what_a_memory_kept_of_a_write_that_returned_nothing_is_not_known(path: 
     assert detail == "Turn 3 was not retrieved; what this memory stores cannot be seen."
 
 
+class Distilling:
+    """Keeps other texts than it is given, and returns what a test asks of it about them."""
+
+    def __init__(self, *, ids: bool) -> None:
+        self.rows: dict[str, str] = {}
+        self._returns_ids = ids
+
+    def remember(self, text: str, key: str | None = None) -> dict[str, str] | None:
+        id_ = key or str(len(self.rows) + 1)
+        self.rows[id_] = "user has a new dentist" if "dentist" in text else text
+        return {"id": id_} if self._returns_ids else None
+
+    def lookup(self, query: str, only: str) -> list[dict[str, str]]:
+        return [{"id": id_, "memory": text} for id_, text in self.rows.items() if only in text]
+
+
+def remembered(path: Path, *, only: str, ids: bool = True, keys: tuple[str | None, ...] = (None, None)) -> None:
+    """Tell a memory two facts, and ask for the second, which it distilled; ``only`` is what its search finds."""
+    memory = memreplay.record(Distilling(ids=ids), path, writes=["remember"], reads=["lookup"])
+    facts = ("My dog is called Bruno.", "My new dentist is Dr. Okonkwo.")
+    for fact, key in zip(facts, keys, strict=True):
+        with memreplay.turn("one", "user", fact, user=USER):
+            memory.remember(fact, key)
+    with memreplay.turn("one", "user", "Who is my dentist?", user=USER):
+        memory.lookup("dentist", only)
+    with memreplay.turn("one", "assistant", "I do not know.", user=USER):
+        pass
+    mark(path, 3, "Okonkwo", "2")
+
+
+def losses(path: Path) -> list[tuple[str | None, str | None]]:
+    with opened(path) as run:
+        return [(row.failure, row.failure_loss) for row in run.questions]
+
+
+def test_a_text_that_a_write_returned_nothing_about_is_not_taken_for_stored(path: Path):
+    remembered(path, only="Bruno", ids=False)
+    assert losses(path) == [("not_visible", None)]
+
+
+def test_a_write_that_returned_an_id_stored_what_the_next_read_of_it_shows(path: Path):
+    remembered(path, only="dentist")
+    assert losses(path) == [("not_written", "distilled_away")]
+    with opened(path) as run:
+        held = run.conversation(USER).at(2)["distilling"].points["distilling"]
+    assert held["2"] == {"content": "user has a new dentist"}
+
+
+def test_a_write_that_returned_an_id_stored_what_it_was_given_where_no_read_shows_it(path: Path):
+    remembered(path, only="Bruno")
+    assert losses(path) == [("not_retrieved", None)]
+
+
+def test_a_read_tells_what_lies_under_a_key_from_then_on(path: Path):
+    remembered(path, only="dentist", keys=("dog", "health"))
+    with opened(path) as run:
+        conversation = run.conversation(USER)
+        held = [conversation.at(turn)["distilling"].points["distilling"]["health"] for turn in (2, 3)]
+    assert held == [{"content": "My new dentist is Dr. Okonkwo."}, {"content": "user has a new dentist"}]
+
+
+def test_texts_without_ids_are_told_apart(path: Path):
+    class Pages:
+        def search(self, query: str) -> list[str]:
+            return [f"{query} is nine."]
+
+    memory = memreplay.record(Pages(), path, reads=["search"])
+    for name in ("Bruno", "Ada"):
+        memory.search(name)
+    with opened(path) as run:
+        held = run.conversation("agent").at(2)["pages"].points["pages"]
+    assert [point["content"] for point in held.values()] == ["Bruno is nine.", "Ada is nine."]
+
+
+def test_pieces_that_share_an_id_change_nothing_that_is_stored(path: Path):
+    class Documents:
+        def put(self, key: str, text: str) -> None:
+            pass
+
+        def search(self, query: str) -> list[dict[str, str]]:
+            return [{"key": "plan", "text": "We sail"}, {"key": "plan", "text": "in May."}]
+
+    memory = memreplay.record(Documents(), path, writes=["put"], reads=["search"])
+    memory.put("plan", "We sail in May.")
+    memory.search("When?")
+    with opened(path) as run:
+        held = run.conversation("agent").at(2)["documents"].points["documents"]
+    assert held == {"plan": {"content": "We sail in May."}}
+
+
 def test_a_failed_call_is_a_failure_of_its_turn(path: Path):
     memory = recorded_notebook(path)
     converse(memory, marked=True, says=SAYS[:1])

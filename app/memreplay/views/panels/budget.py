@@ -20,7 +20,8 @@ _LEFT = 6
 def budget_table(curves: BudgetCurves) -> Table:
     """Return a row for each memory, and a column for each budget. Estimated shares have a tilde."""
     at = f", run at {curves.context_tokens:,} tokens" if curves.context_tokens else ""
-    limits = f"top {curves.top_k}{at}" if curves.top_k else "as published"
+    given = "as published" if curves.published else "as recorded"
+    limits = f"top {curves.top_k}{at}" if curves.top_k else given
     return Table.of(
         f"Answers in the prompt, by tokens of context ({limits})",
         ("memory", "n", *(f"{tokens:,}" for tokens in curves.budgets), "as recorded", "right"),
