@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from memory_backends.base import Exchange, Message
 from memory_backends.storable import StorableText
@@ -69,6 +69,14 @@ class Turn(Frozen):
     text: StorableText
     key_info: KeyInfo | None = None
     is_edited: bool = False
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, fields_of: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Leave ``is_edited`` out of a turn that is not: digests of conversations stay as they were recorded."""
+        fields: dict[str, object] = fields_of(self)
+        if not self.is_edited:
+            fields.pop("is_edited", None)
+        return fields
 
 
 class Session(Frozen):

@@ -47,6 +47,13 @@ def test_turns_keep_their_ids_and_are_numbered_anew() -> None:
     assert [turn.text for turn in TALK.turns] == [f"said {n}" for n in range(1, 5)]
 
 
+def test_only_a_turn_whose_words_were_changed_is_recorded_as_edited() -> None:
+    edited = edited_conversation(TALK, 1, (MessageEdit(turn=3, text="other words"),))
+    fields = {turn.id: turn.model_dump() for turn in edited.turns}
+    assert [id_ for id_, its in fields.items() if "is_edited" in its] == ["t3"]
+    assert Conversation.model_validate_json(edited.model_dump_json()) == edited
+
+
 def test_a_message_may_be_inserted_right_after_the_departure_or_before_everything() -> None:
     assert edited_conversation(TALK, 4, [MessageEdit(turn=4, text="bye", role="user")]).turns[-1].text == "bye"
     assert edited_conversation(TALK, 0, [MessageEdit(turn=0, text="hello", role="user")]).turns[0].text == "hello"
