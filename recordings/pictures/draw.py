@@ -98,7 +98,7 @@ def main() -> None:
         why: Shot = ([("RECORDED", "r"), ("At which school", "enter")], "the architectures", "why", (160, 36))
         write: Shot = ([("the architectures", "w")], "turn 2/14", "write", (160, 40))
         asyncio.run(draw(bug, [why, write]))
-        to_whatif = [*why[0], ("the architectures", "i"), ("unchanged", "A"), ("✗ closed book", "down"), ("what if", "down")]
+        to_whatif = [*why[0], ("the architectures", "i"), ("unchanged", "A"), ("✗ closed book", "down"), *[("what if", "down")] * 2]
         asyncio.run(draw(bug, [(to_whatif, "the prompt with: evidence added", "whatif", (160, 44))]))
         gone = ["--delete", "key:shared_state/shared_data/user.city"]
         for id_ in facts_with(bug, "flat in Dundee", 8):
