@@ -21,7 +21,6 @@ from memreplay.scoring.writer import Finding
 from memreplay.settings import read_settings
 from memreplay.tui.app import MemreplayApp
 from memreplay.tui.launch import FEW_COLOURS, FEW_LIGHT_COLOURS, Launch
-from memreplay.tui.screens.dialogs import PickScreen
 from memreplay.tui.screens.duel import DuelColumn
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
@@ -154,8 +153,6 @@ async def supposed(pilot: Pilot[Any]) -> None:
     """What if, before anything is asked."""
     await explained(pilot)
     await pilot.press("i")
-    await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
-    await pilot.press("down", "enter")  # what the recording asks for is allowed
     await until(pilot, lambda: isinstance(pilot.app.screen, WhatIfScreen))
     await until(pilot, lambda: "unchanged" in pilot.app.screen.query_one("#changes", LinesView).text)
 
