@@ -119,7 +119,7 @@ def _words(row: Row) -> str:
         case "asking":
             return "asking …"
         case "no effect":
-            return "would leave the prompt as it was"
+            return "does not apply here"
         case "open" if row.cost is not None:
             return f"{MEANINGS[row.intervention]} · {row.cost.tokens:,} tokens, at most {dollars(row.cost.usd)}"
     return MEANINGS[row.intervention]
