@@ -61,7 +61,7 @@ def test_a_cast_plays_the_screen_of_every_turn_with_its_notes_as_markers(
         (("--html", "x.html", "--turns", "90-99"), "expected turns between 1 and "),
         (("--html", "x.html", "--conversation", "none"), "--conversation none: expected tiny-01, tiny-02"),
         (("--html", "x.html", "--run", "none"), "no run none"),
-        (("--html", "r.sqlite3/x.html"), "memreplay: r.sqlite3/x.html: cannot be written: "),
+        (("--html", "absent/x.html"), "memreplay: absent/x.html: cannot be written: not a file"),
         (("--html", "r.sqlite3"), "would overwrite the input"),
     ],
 )
