@@ -33,13 +33,10 @@ def read_text(path: Path) -> str:
 
 
 def refuse_unusable_output(output: str, inputs: Iterable[Path] = ()) -> None:
-    """Raise UsageError if the file cannot be written, or is one of ``inputs``; touches nothing.
-
-    Its folder need not exist: :func:`write_whole` makes it.
-    """
+    """Raise UsageError if the file cannot be written, or is one of ``inputs``; touches nothing."""
     try:
         path = _target(output)
-        if not os.access(_folder_there(path), os.W_OK):
+        if not os.access(path.parent, os.W_OK):
             raise UsageError(f"{output}: its folder is not writable; choose another place")
         for known in inputs:
             if os.path.realpath(known) == str(path):
@@ -51,14 +48,13 @@ def refuse_unusable_output(output: str, inputs: Iterable[Path] = ()) -> None:
 def write_whole(output: str, text: str | Iterable[str]) -> None:
     """Write a text, or its parts one by one, to a file, atomically.
 
-    A symbolic link stays a link: its target is replaced. Folders that are missing are made.
+    A symbolic link stays a link: its target is replaced.
 
     Raises:
         UsageError: it cannot be written.
     """
     try:
         path = _target(output)
-        path.parent.mkdir(parents=True, exist_ok=True)
         unfinished = _unfinished(path)
         try:
             with unfinished.open("w", encoding="utf-8", newline="") as file:
@@ -72,26 +68,19 @@ def write_whole(output: str, text: str | Iterable[str]) -> None:
 
 
 def _target(output: str) -> Path:
-    """Return the file that a path resolves to; neither it nor its folder need exist.
+    """Return the file that a path resolves to; it need not exist.
 
     Raises:
-        UsageError: it is not a file, or what should be its folder is none.
+        UsageError: it is not a file, or its folder does not exist.
         OSError: its name is too long.
     """
     path = Path(os.path.realpath(output))
     # A link that remains after resolving is part of a cycle.
     is_free = not path.is_symlink() and not path.exists()
-    if not (folder := _folder_there(path)).is_dir():
-        raise UsageError(f"{output}: cannot be written: {folder} is not a folder; choose another place")
-    if not (is_free or path.is_file()):
-        raise UsageError(f"{output}: cannot be written: not a file")
+    if not path.parent.is_dir() or not (is_free or path.is_file()):
+        raise UsageError(f"{output}: cannot be written: not a file in an existing folder")
     _unfinished(path).exists()
     return path
-
-
-def _folder_there(path: Path) -> Path:
-    """Return the innermost of the folders above a path that exists."""
-    return next(each for each in path.parents if each.exists())
 
 
 def _unfinished(path: Path) -> Path:

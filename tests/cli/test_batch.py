@@ -106,7 +106,7 @@ def test_a_recordings_folder_that_cannot_be_created_is_reported_with_a_way_out(
     (tmp_path / "file").write_text("")
     monkeypatch.setattr("memreplay.paths.recordings_folder", lambda: tmp_path / "file" / "recordings")
     ran = run_cli("--batch", "--dataset", "identity-01", "--backend", "closed_book", "--limit", 1)
-    assert ran.code == 2 and "file is not a folder; choose another place" in ran.err
+    assert ran.code == 2 and "it has to be writable" in ran.err
     assert "Traceback" not in ran.err
 
 
@@ -201,16 +201,6 @@ def test_resuming_after_the_dataset_was_edited_says_that_it_changed(run_cli: Run
     assert (other.code, "the dataset" in other.err) == (2, False), other.err
 
 
-def test_folders_are_made_for_results_as_for_the_recording(run_cli: RunCli, tmp_path: Path) -> None:
-    recording, output = tmp_path / "a" / "new" / "r.sqlite3", tmp_path / "another" / "new" / "results.json"
-    ran = run_cli(
-        "--batch", "--dataset", "identity-01", "--backend", "full_context",
-        "--recording", recording, "--output", output,
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
-    assert recording.is_file() and "full_context" in json.loads(output.read_text())["backends"]
-
-
 def _make_it_look_killed(recording: Path) -> list[tuple[int, str]]:
     """Take back what came after the eighth reply, and the score of the eighth."""
     with sqlite3.connect(recording) as db:
@@ -258,7 +248,7 @@ def test_real_questions_over_long_conversations(run_cli: RunCli, shared_data: Pa
         (("--dataset", "identity-99"), 2, "identity-99"),
         (("--dataset", "no/such/file.json"), 2, "no/such/file.json"),
         (("--output", "results.xlsx"), 2, ".xlsx"),
-        (("--output", f"{__file__}/results.json"), 2, "is not a folder"),
+        (("--output", "no/such/folder/results.json"), 2, "existing folder"),
         (("--top-k", "0"), 2, "top_k"),
         (("--resume",), 2, "--recording"),
         (("--sample", "5", "--limit", "5"), 2, "--sample"),

@@ -139,7 +139,7 @@ def test_what_cannot_be_shrunk_is_refused(run_cli: RunCli, recording: Path, tmp_
         ("--question", "multi-05-q3", "--backend", WORDS, "--output", case): "no memory of this run answers",
         ("--question", "nothing", "--backend", WORDS, "--output", case): "no question has this id",
         ("--question", "multi-05-q1", "--output", tmp_path / "case.txt"): "expected a name that ends in",
-        ("--question", "multi-05-q1", "--output", few): "would overwrite the input",
+        ("--question", "multi-05-q1", "--output", few): "is the recording itself",
         ("--question", "multi-05-q1", "--backend", "hybrid", "--output", case): "runs its code",
     }.items():
         ran = run_cli("shrink", few, *arguments)

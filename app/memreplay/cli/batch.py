@@ -100,7 +100,9 @@ def run_batch(settings: Settings, options: BatchOptions) -> int:
     check_settings(settings)
     recording = options.recording or new_recording_path()
     outputs = tuple(dict.fromkeys(options.outputs)) or (default_output(recording),)
-    check_report_outputs(outputs, inputs=(recording, *options.files_read()))
+    # The recordings folder is created together with its first recording.
+    folder_is_missing = not options.outputs and not recording.parent.exists()
+    check_report_outputs(() if folder_is_missing else outputs, inputs=(recording, *options.files_read()))
     named, sources = split_specs(options.datasets)
     with show_reading_progress() as opened:
         work = work_of(

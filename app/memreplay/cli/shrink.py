@@ -27,7 +27,6 @@ from memreplay.cli.options import (
 )
 from memreplay.conversations.models import Conversation, exchanges_of
 from memreplay.errors import EXIT_INTERRUPTED, UsageError
-from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
 from memreplay.printable import printable
@@ -143,7 +142,7 @@ def shrink(
         if path.suffix == ".sqlite3":
             asyncio.run(_record(path, found, shrinker.settings))
         else:
-            write_whole(str(path), text_in(path.suffix, found))
+            path.write_text(text_in(path.suffix, found), encoding="utf-8")
         say(f"wrote {path}")
         if path.suffix == ".json":
             words = ("memreplay", "--batch", "--dataset", str(path), *found.command)
@@ -178,7 +177,10 @@ def _check_outputs(outputs: list[Path], file: Path) -> None:
     for path in outputs:
         if path.suffix not in _SUFFIXES:
             raise UsageError(f"--output {path}: expected a name that ends in {', '.join(_SUFFIXES)}")
-        refuse_unusable_output(str(path), (file,))
+        if not path.parent.is_dir():
+            raise UsageError(f"--output {path}: there is no folder {path.parent}")
+        if path.resolve() == file.resolve():
+            raise UsageError(f"--output {path}: is the recording itself")
         if path.suffix == ".sqlite3" and path.exists():
             raise UsageError(f"--output {path}: exists already")
 
