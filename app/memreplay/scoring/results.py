@@ -289,8 +289,8 @@ class Results(Frozen):
 
     @property
     def errors_of_control(self) -> tuple[int, int]:
-        """Return on how many questions closed_book ended in an error, of how many, where it is asked along as a
-        control without rows.
+        """Return the number of questions on which the closed_book baseline ended in an error, and of those that it
+        was asked; zeros where it has rows of its own, or was not asked.
         """
         if not self.run.settings.get("closed_book_asked_along") or self.run.status != "finished":
             return 0, 0
