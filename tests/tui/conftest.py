@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from textual._context import active_app
-from textual._styles_cache import StylesCache
 from textual.pilot import Pilot
 
 from memreplay.tui.app import MemreplayApp
@@ -46,13 +45,6 @@ def _every_key_is_carried_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("textual.app.wait_for_idle", idle)
     monkeypatch.setattr("textual.pilot.wait_for_idle", idle)
-
-
-@pytest.fixture(autouse=True)
-def _what_was_drawn_is_forgotten() -> Iterator[None]:
-    """Textual keeps all that a thousand widgets drew, also of apps that ended, and garbage is sought in it."""
-    yield
-    StylesCache.get_inner_outer.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -159,10 +159,13 @@ def test_without_any_memory_the_prompt_says_so() -> None:
 
 
 def test_what_is_stored_of_the_evidence_stands_alone_in_the_order_of_the_conversation() -> None:
-    stored = (Piece("The deadline moved.", frozenset("5")), Piece("It was in May.", frozenset("35")))
+    stored = (Piece("The deadline moved.", frozenset("5")), Piece("It was in May.", frozenset("3")))
     both = QUESTION.model_copy(update={"evidence": ("3", "5")})
     shown = under("stored_only", case(FIRST, question=both, stored=stored))
     assert shown == "It was in May.\n\nThe deadline moved."
+    unlinked = (*stored, Piece("The ninth of June.", frozenset()))
+    shown = under("stored_only", case(FIRST, question=both, stored=unlinked))
+    assert shown == "The ninth of June.\n\nIt was in May.\n\nThe deadline moved."
     assert under("stored_only", case(FIRST)) is None, "nothing is stored of it"
     assert under("stored_only", case(FIRST, THIRD, stored=stored)) is None, "the prompt has the evidence itself"
 
