@@ -64,7 +64,7 @@ def test_every_judge_by_every_rubric_and_each_is_paid_once(
         assert len(server.requests) == 3 * 4
         again = run_cli(*command(recording, server, "--no-cache"))
         assert again.code == 0 and len(server.requests) == 3 * 4, "nothing is paid for twice"
-        assert "0 answers judged now, 12 judged before" in again.err
+        assert "0 judgements made now, 12 made before" in again.err
     found = json.loads((tmp_path / "j.json").read_text())
     shares = {each["judge"]: (each["right"], each["graded"]) for each in found["accuracy"]}
     assert shares == {

@@ -24,7 +24,7 @@ from memreplay.engine.events import (
     call_in,
 )
 from memreplay.llm import AGENT_MODEL
-from memreplay.llm.judging import Judgement, Verdict
+from memreplay.llm.judging import Judgement, Stage, Verdict
 from memreplay.recording.counterfactuals import ask_of, reasks_in
 from memreplay.recording.overview import progress_of
 from memreplay.recording.reader import Recording, RunInfo
@@ -89,6 +89,10 @@ class RecordedHistory:
                 answer.judged = [AnswerJudged(**ask_fields(answer.asked), judgement=judgement)]
             score = score_answer(question, answer.asked, received.reply, judgement).score
             answer.scored = scored.model_copy(update={"score": score})
+
+    def judge_stages(self, judged: Mapping[Ask, Mapping[Stage, Judgement]]) -> None:
+        """Add what a judge of stages said of the answers."""
+        self._asks.judge_stages(judged)
 
     def _add(self, event: ReplayEvent) -> None:
         if not isinstance(event, BackendEvent):
@@ -198,6 +202,7 @@ def _rows_of(
         writing[backend].merge(of_conversation)
     if judged_by is not None:
         history.judge_again(judgements_of(recording, run.id, conversation.id, judged_by))
+    history.judge_stages(recording.stage_judgements(run.id, conversation.id))
     labels = recording.labels(run.id, conversation.id)
     return list(_rows(history, run, answer_key, labels)), _reasked(history, recording, run)
 

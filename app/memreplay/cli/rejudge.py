@@ -1,4 +1,4 @@
-"""``memreplay rejudge``: the same answers under several judges and rubrics."""
+"""``memreplay rejudge``: the same answers under several judges and rubrics, and where wrong ones were lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,11 +18,12 @@ from rich.text import Text
 from memreplay.batch.estimate import print_estimate
 from memreplay.batch.rejudge import estimate_rejudging
 from memreplay.batch.rejudge import rejudge as judge_again
+from memreplay.batch.report import results_of_run
 from memreplay.batch.writers import STANDARD_OUTPUT, check_outputs
 from memreplay.cli.options import COMMAND_OPTIONS, GivenSettings, takes_settings
 from memreplay.errors import EXIT_INTERRUPTED, EXIT_QUESTION_ERRORS, EXIT_STOPPED, UsageError
 from memreplay.files import write_whole
-from memreplay.llm.judging import rubric_named
+from memreplay.llm.judging import BY_STAGES, rubric_named
 from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.bodies import reporting_damage
@@ -38,10 +40,11 @@ from memreplay.scoring.judges import (
     rankings,
     splits,
 )
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.settings import read_settings
 from memreplay.terminal import say
 from memreplay.timeline.timeline import ask_key
-from memreplay.views.judges import judges_text
+from memreplay.views.judges import judges_text, stages_judged
 from memreplay.views.remarks import listed_reasons
 from memreplay.views.table import Table, for_terminal
 
@@ -61,8 +64,8 @@ def rejudge(
         list[str] | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="What a judge accepts as right: auto, plain, locomo, longmemeval, or a text file. Repeatable."
-            " [default: auto]",
+            help="What a judge accepts as right: auto, plain, locomo, longmemeval, or a text file. With stages it"
+            " says where wrong answers were lost. Repeatable. [default: auto]",
         ),
     ] = None,
     run: Annotated[str | None, typer.Option(metavar="ID", help="Run to judge. [default: the newest]")] = None,
@@ -83,6 +86,10 @@ def rejudge(
 
     Each answer is paid for once a judge and rubric; run the same command again to continue after an interruption.
     Without --judge it shows what was judged before, and asks no model.
+
+    --rubric stages grades nothing: of each wrong answer the judge says whether the prompt gives the expected
+    answer, and if not, whether what memory stored does. It then decides where the fact was lost, in all reports and
+    screens; where the rules say another stage, the verdict is uncertain.
     """
     outputs = tuple(dict.fromkeys(output or ()))
     check_outputs(outputs, (".html", ".json"), inputs=(file,))
@@ -110,9 +117,12 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         run = recording.run(run_id)
         pairs = pairs_in(recording, run.id)
-        if not pairs:
+        of_stages = _problems_of_stages(recording, run.id)
+        if not pairs and not of_stages:
             raise UsageError(f"{file}: no judge has judged run {run.id} again; name one with --judge")
+        rows = results_of_run(recording, run).questions if of_stages else ()
         by_judge, problems = _verdicts(recording, run.id, pairs)
+        problems |= of_stages
         labels, by_rules = _by_hand_and_by_rules(recording, run.id)
         by_rules = {key: right for key, right in by_rules.items() if any(key in each for each in by_judge.values())}
         questions = {
@@ -125,7 +135,7 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
         for pair, reasons in problems.items()
         if reasons
     ]
-    figures = json.dumps(_figures(by_judge, by_rules, labels), ensure_ascii=False, indent=2) + "\n"
+    figures = json.dumps(_figures(by_judge, by_rules, labels, rows), ensure_ascii=False, indent=2) + "\n"
     for path in outputs:
         if path == STANDARD_OUTPUT:
             sys.stdout.write(figures)
@@ -133,12 +143,12 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
             from memreplay.pages.judges import judges_page
 
             command = shlex.join(["memreplay", "rejudge", file.name, "--run", run.id])
-            write_whole(path, judges_page(run.id, by_judge, by_rules, labels, questions, missing, command))
+            write_whole(path, judges_page(run.id, by_judge, by_rules, labels, questions, missing, command, rows))
         else:
             write_whole(path, figures)
     if STANDARD_OUTPUT not in outputs:
         console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
-        for part in judges_text(by_judge, by_rules, labels, questions, missing):
+        for part in judges_text(by_judge, by_rules, labels, questions, missing, rows):
             if isinstance(part, Table):
                 console.print(Text(part.title, style="bold"))
                 console.print(for_terminal(part))
@@ -166,6 +176,18 @@ def _verdicts(
     return by_judge, problems
 
 
+def _problems_of_stages(recording: Recording, run_id: str) -> dict[str, Counter[str]]:
+    """Return by judge of stages how often it gave no verdict for which reason; nothing where none was asked."""
+    problems: dict[str, Counter[str]] = {}
+    for conversation_id in recording.conversation_ids(run_id):
+        for judged in recording.stage_judgements(run_id, conversation_id).values():
+            for judgement in judged.values():
+                reasons = problems.setdefault(str(JudgePair(judgement.judge, BY_STAGES)), Counter())
+                if judgement.verdict is None:
+                    reasons[judgement.problem or "no reason given"] += 1
+    return problems
+
+
 def _by_hand_and_by_rules(recording: Recording, run_id: str) -> tuple[Verdicts, Verdicts]:
     """Return the labels of answers, and what the rules say of these, even where a judge decided in the run."""
     by_hand: dict[AnswerKeyOf, bool] = {}
@@ -185,7 +207,9 @@ def _by_hand_and_by_rules(recording: Recording, run_id: str) -> tuple[Verdicts, 
     return by_hand, by_rules
 
 
-def _figures(by_judge: dict[str, Verdicts], by_rules: Verdicts, labels: Verdicts) -> dict[str, Any]:
+def _figures(
+    by_judge: dict[str, Verdicts], by_rules: Verdicts, labels: Verdicts, rows: Sequence[QuestionRow]
+) -> dict[str, Any]:
     by_all = {RULES: by_rules, **by_judge}
     return {
         "schema_version": 1,
@@ -201,4 +225,9 @@ def _figures(by_judge: dict[str, Verdicts], by_rules: Verdicts, labels: Verdicts
         ],
         "calibration": [vars(each) for each in calibrations(by_all, labels)],
         "labels": len(labels),
+        "stages": [
+            {"judge": judge, "by_rules": by_rules, "by_judge": said, "answers": number}
+            for judge, counts in stages_judged(rows)
+            for (by_rules, said), number in counts.items()
+        ],
     }

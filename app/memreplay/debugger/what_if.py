@@ -17,6 +17,7 @@ from memreplay.grading.match import contains
 from memreplay.llm.model import PromptMessage
 from memreplay.llm.prompts import context_of, with_context
 from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.stage_judge import stored_text
 from memreplay.scoring.verdicts import FROM_MEMORY, Intervention
 
 
@@ -204,19 +205,10 @@ def _evidence_only(case: Case) -> str | None:
 
 
 def _stored_only(case: Case) -> str | None:
-    """Return the stored texts in the order of the conversation, those of unknown turns first; None where there are
-    none, and where the prompt has the evidence itself.
-    """
+    """Return the stored texts; None where there are none, and where the prompt has the evidence itself."""
     if not case.missing:
         return None
-    turns = case.conversation.turns_by_id
-    placed: list[tuple[int, str]] = []
-    for piece in case.stored:
-        said = sorted((turns[turn] for turn in piece.turns if turn in turns), key=lambda turn: turn.number)
-        if piece.text:
-            said_at = message_of(case.conversation, said[-1]).said_at if said and piece.is_dated else None
-            placed.append((said[-1].number if said else 0, under_date(piece.text, said_at)))
-    return BETWEEN_HITS.join(text for _, text in sorted(placed, key=lambda each: each[0])) or None
+    return stored_text(case.stored, case.conversation) or None
 
 
 def _evidence_added(case: Case) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from memreplay import __version__
 from memreplay.pages.document import page
 from memreplay.scoring.judges import Verdicts
+from memreplay.scoring.question_row import QuestionRow
 from memreplay.views.autopsy import Section
 from memreplay.views.judges import judges_text
 from memreplay.views.table import Table
@@ -20,9 +21,10 @@ def judges_page(
     questions: Mapping[tuple[str, str], str],
     missing: Sequence[str],
     command: str,
+    rows: Sequence[QuestionRow] = (),
 ) -> str:
     """Return the whole file, with every answer on which judges split. ``command`` shows the same in a terminal."""
-    parts = list(judges_text(by_judge, by_rules, labels, questions, missing, most_splits=None))
+    parts = list(judges_text(by_judge, by_rules, labels, questions, missing, rows, most_splits=None))
     lines = [part for part in parts if isinstance(part, str)]
     section = Section(
         f"Run {run}",

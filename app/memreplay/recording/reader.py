@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import orjson
+from pydantic import ValidationError
 from sqlite_utils import Database
 
 from memreplay.conversations.catalog import ListedConversation, length_of, listed
@@ -24,7 +25,7 @@ from memreplay.engine.events import (
     ReplyReceived,
 )
 from memreplay.errors import RecordingError
-from memreplay.llm.judging import Verdict
+from memreplay.llm.judging import STAGE_RUBRICS, Judgement, Stage, Verdict
 from memreplay.recording.annotations import labels_of_conversation
 from memreplay.recording.bodies import EventRow, ask_from_row, event_from_row, reporting_damage, resolve
 from memreplay.recording.branches import Branch, branches_in
@@ -278,9 +279,11 @@ class Recording:
             RecordingError: the run has no such conversation.
         """
         with reporting_damage(self.path):
-            return Timeline(
+            timeline = Timeline(
                 self.conversation(run_id, conversation_id), archive=self.archive(run_id, conversation_id)
             )
+        timeline.judge_stages(self.stage_judgements(run_id, conversation_id))
+        return timeline
 
     def counterfactual_rows(self, run_id: str, conversation_id: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a conversation's re-asks, in the order of asking; none in a recording of an older
@@ -291,13 +294,15 @@ class Recording:
             yield from self._query(query, self.conversation_key(run_id, conversation_id))
 
     def rejudging_pairs(self, run_id: str) -> list[tuple[str, str]]:
-        """Return the judges and rubrics of later judgements; none in a recording of an older format."""
+        """Return the judges and rubrics of later judgements of replies; none in a recording of an older format."""
         if "rejudgements" not in self._db.table_names():
             return []
         rows = self._query(
             "select j.judge, j.rubric from rejudgements j join conversations c on c.key = j.conversation"
-            " where c.run_id = ? group by j.judge, j.rubric order by min(j.rowid)",
+            f" where c.run_id = ? and j.rubric not in {placeholders(STAGE_RUBRICS)}"
+            " group by j.judge, j.rubric order by min(j.rowid)",
             run_id,
+            *STAGE_RUBRICS,
         )
         return [(row["judge"], row["rubric"]) for row in rows]
 
@@ -309,6 +314,29 @@ class Recording:
             query = "select * from rejudgements where conversation = ? and judge = ? and rubric = ? order by rowid"
             for row in self._query(query, self.conversation_key(run_id, conversation_id), judge, rubric):
                 yield row["backend"], row["model"], row["question_id"], row["repeat"], row["body"]
+
+    def stage_judgements(
+        self, run_id: str, conversation_id: str
+    ) -> dict[tuple[str, str, str, int], dict[Stage, Judgement]]:
+        """Return what a judge of stages said, by backend, model, question id and repeat: the one asked last.
+
+        Raises:
+            RecordingError: a judgement is damaged.
+        """
+        if "rejudgements" not in self._db.table_names():
+            return {}
+        query = (
+            f"select * from rejudgements where conversation = ? and rubric in {placeholders(STAGE_RUBRICS)}"
+            " order by rowid"
+        )
+        by_judge: dict[tuple[str, str, str, int], dict[str, dict[Stage, Judgement]]] = {}
+        for row in self._query(query, self.conversation_key(run_id, conversation_id), *STAGE_RUBRICS):
+            judges = by_judge.setdefault((row["backend"], row["model"], row["question_id"], row["repeat"]), {})
+            stages = judges.pop(row["judge"], {})
+            judges[row["judge"]] = stages | {
+                STAGE_RUBRICS[row["rubric"]]: judgement_in(row["body"], self.path, row["question_id"])
+            }
+        return {ask: list(judges.values())[-1] for ask, judges in by_judge.items()}
 
     def odd_number(self, field: str) -> None:
         """Count a number that cannot be one: it is read as unknown, or as 0."""
@@ -358,6 +386,18 @@ class Recording:
     def _read_part(self, number: int) -> dict[str, Any]:
         part: dict[str, Any] = resolve(self.raw_part(number), self.text)
         return part
+
+
+def judgement_in(body: str, path: Path, question_id: str) -> Judgement:
+    """Return a stored judgement.
+
+    Raises:
+        RecordingError: it is damaged.
+    """
+    try:
+        return Judgement.model_validate_json(body)
+    except ValidationError:
+        raise RecordingError(f"{path}: a judgement of question {question_id} is damaged") from None
 
 
 def placeholders(values: Collection[str]) -> str:

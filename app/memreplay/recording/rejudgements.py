@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pydantic import ValidationError
-
 from memreplay.engine.events import AskEvent
-from memreplay.errors import RecordingError, UsageError
+from memreplay.errors import UsageError
 from memreplay.llm.judging import Judgement
 from memreplay.recording.counterfactuals import ExclusiveStore
-from memreplay.recording.reader import Recording
+from memreplay.recording.reader import Recording, judgement_in
 from memreplay.recording.run_rows import reporting_write_errors
 
 Ask = tuple[str, str, str, int]
@@ -59,14 +57,11 @@ def judgements_of(recording: Recording, run_id: str, conversation_id: str, pair:
     Raises:
         RecordingError: a judgement is damaged.
     """
-    found: dict[Ask, Judgement] = {}
     rows = recording.rejudgement_rows(run_id, conversation_id, pair.judge, pair.rubric)
-    for backend, model, question_id, repeat, body in rows:
-        try:
-            found[backend, model, question_id, repeat] = Judgement.model_validate_json(body)
-        except ValidationError:
-            raise RecordingError(f"{recording.path}: a judgement of question {question_id} is damaged") from None
-    return found
+    return {
+        (backend, model, question_id, repeat): judgement_in(body, recording.path, question_id)
+        for backend, model, question_id, repeat, body in rows
+    }
 
 
 class RejudgementStore(ExclusiveStore):

@@ -1,9 +1,9 @@
 """Attribution: the stage that lost the fact of a wrong answer, or the ground of a right one.
 
-No model is asked. A verdict follows from the dataset and from what was recorded of this one memory: whether what
-was stored, retrieved and put in the prompt *holds the answer* (:mod:`memreplay.scoring.holding`). The same
-predicate serves right and wrong answers. Where several evidence turns are missing, the earliest stage that lost
-one decides.
+A verdict follows from the dataset and from what was recorded of this one memory: whether what was stored,
+retrieved and put in the prompt *holds the answer* (:mod:`memreplay.scoring.holding`). The same predicate serves
+right and wrong answers. Where several evidence turns are missing, the earliest stage that lost one decides. No
+model is asked, unless a judge is to say where wrong answers were lost (:mod:`memreplay.scoring.stage_judge`).
 
 The verdict of a wrong answer is the first label of :data:`~memreplay.scoring.verdicts.WRONG` that applies. A right
 answer is ``grounded`` where the prompt held the answer; else it is ``guessed`` where the same model is right
@@ -33,8 +33,9 @@ from memreplay.llm.model import Reply
 from memreplay.scoring.doubt import Doubt, doubt_about, doubted
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable, Piece
+from memreplay.scoring.stage_judge import JUDGED, StageCase, stage_case, verdict_of_judge
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
-from memreplay.scoring.verdicts import Label
+from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.scoring.writer import WriterCause
 from memreplay.timeline.timeline import Answer
 
@@ -60,7 +61,7 @@ class Attribution(Frozen):
     how the fact was lost. ``detail`` is in words, ``doubt`` the reason for which the verdict is uncertain.
     ``ranks`` maps each evidence turn that was not in the prompt to its 1-based rank in each retrieval channel, as
     far down as the memory records them. ``writer`` says what the model that writes did, where a fact was never
-    stored.
+    stored. Where ``judge``, a model, decided the stage, ``by_rules`` is what the rules say.
     """
 
     label: Label | None
@@ -69,6 +70,8 @@ class Attribution(Frozen):
     doubt: Doubt | None = None
     ranks: Mapping[str, Mapping[str, int]] = {}
     writer: WriterCause | None = None
+    judge: str | None = None
+    by_rules: Label | None = None
 
 
 def _read_less(reply: Reply) -> str:
@@ -78,13 +81,40 @@ def _read_less(reply: Reply) -> str:
     )
 
 
-def _with_doubt(found: Attribution, answerable: Answerable, stages: Stages, said: str) -> Attribution:
-    """Return an attribution of a wrong answer with the reason for which it is uncertain."""
-    if found.label is None or not answerable.evidence:
-        return found
-    doubt = doubt_about(found.label, answerable, stages, said)
-    detail = found.detail if doubt is None else f"{found.detail} {doubted(doubt)}"
-    return found.model_copy(update={"doubt": doubt, "detail": detail})
+def _by_judge(
+    found: Attribution, label: Label, judge: str, doubt: Doubt | None
+) -> tuple[Attribution, Doubt | None]:
+    """Return the verdict of a judge of stages with that of the rules, and why it is uncertain.
+
+    Where both agree, signs that the rules may have missed the stage no longer count. The grade may still be wrong.
+    """
+    update: dict[str, object] = {"judge": judge, "by_rules": found.label}
+    if label == found.label:
+        update["detail"] = f"{found.detail} {judge} agrees."
+        return found.model_copy(update=update), doubt if doubt == "near_answer" else None
+    assert found.label is not None
+    words = VERDICTS[found.label].words
+    update |= {
+        "label": label,
+        "loss": "distilled_away" if label == "not_written" else None,
+        "ranks": {} if VERDICTS[label].fault == "reader" else found.ranks,
+        "writer": None,
+        "detail": f"{_JUDGED_AS[label].format(judge)} By the rules it was “{words}”: {found.detail}",
+    }
+    return found.model_copy(update=update), "second_opinion"
+
+
+_GIVEN: Final = "By {}, the prompt gives the answer."
+_STORED: Final = "By {}, the prompt does not give the answer, and what memory stored does."
+_JUDGED_AS: Final[Mapping[Label, str]] = {
+    "abstained": _GIVEN,
+    "misread": _GIVEN,
+    "stale": _GIVEN,
+    "cut": _STORED,
+    "not_retrieved": _STORED,
+    "not_written": "By {}, neither the prompt nor what memory stored gives the answer.",
+    "not_visible": "By {}, the prompt does not give the answer; what memory stored cannot be seen.",
+}
 
 
 _NO_VERDICT: Final = "No verdict: "
@@ -202,7 +232,45 @@ class Attributor:
         if score.outcome == "correct":
             return self._right(question, answer.asked)
         wrong = self._wrong(question, answer, score)
-        return wrong.model_copy(update={"label": None}) if answer.asked.backend == CLOSED_BOOK else wrong
+        if answer.asked.backend == CLOSED_BOOK:
+            return wrong.model_copy(update={"label": None})
+        return wrong if wrong.label not in JUDGED else self._weighed(wrong, question, answer, score.predicted or "")
+
+    def _weighed(self, found: Attribution, question: Question, answer: Answer, said: str) -> Attribution:
+        """Return a verdict of the rules with what a judge of stages says of it, and why it is uncertain."""
+        answerable, stages = self.answerable(question), self.stages(answer.asked)
+        doubt = doubt_about(found.label, answerable, stages, said) if answerable.evidence and found.label else None
+        if answer.stages_judged and found.label is not None:
+            case = stage_case(answerable, stages, self._history.conversation)
+            cut = {turn for part in stages.asked.cut for turn in part.turns}
+            cut |= {turn for hit in stages.asked.hits if not hit.in_prompt for turn in hit.turns}
+            label = verdict_of_judge(
+                found.label,
+                case,
+                answer.stages_judged,
+                abstains=is_abstention(said),
+                was_cut=not cut.isdisjoint(answerable.evidence),
+            )
+            if label is not None:
+                found, doubt = _by_judge(found, label, next(iter(answer.stages_judged.values())).judge, doubt)
+        detail = found.detail if doubt is None else f"{found.detail} {doubted(doubt)}"
+        return found.model_copy(update={"doubt": doubt, "detail": detail})
+
+    def stage_case(self, answer: Answer) -> StageCase | None:
+        """Return what a judge of stages reads of a wrong answer; None of one of which the rules alone can tell.
+
+        Raises:
+            GradingError: the rules fail on it.
+        """
+        question = self._questions.get(answer.asked.question_id)
+        if question is None or answer.scored is None or answer.scored.score.outcome == "correct":
+            return None
+        with grading_one_answer():
+            if answer.asked.backend == CLOSED_BOOK:
+                return None
+            if self._wrong(question, answer, answer.scored.score).label not in JUDGED:
+                return None
+            return stage_case(self.answerable(question), self.stages(answer.asked), self._history.conversation)
 
     def trails(self, answer: Answer) -> list[Trail]:
         """Return how far each evidence turn of a question came; empty where none is named, and for closed_book."""
@@ -315,12 +383,10 @@ class Attributor:
         if answerable.held_by(stages.in_prompt):
             if not asked.prompt:
                 return Attribution(label="not_visible", detail=_returned(answerable, stages))
-            found = self._reader_failed(answerable, stages, score)
-        elif stages.are_not_recorded:
+            return self._reader_failed(answerable, stages, score)
+        if stages.are_not_recorded:
             return Attribution(label="not_visible", detail=_NOT_RECORDED)
-        else:
-            found = self._lost(answerable, stages, score)
-        return _with_doubt(found, answerable, stages, score.predicted or "")
+        return self._lost(answerable, stages, score)
 
     def _lost(self, answerable: Answerable, stages: Stages, score: Score) -> Attribution:
         if not answerable.evidence:

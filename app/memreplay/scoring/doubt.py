@@ -15,7 +15,7 @@ from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.verdicts import Label
 
-Doubt = Literal["near_answer", "conclusion", "several_turns", "same_session", "refuted"]
+Doubt = Literal["near_answer", "conclusion", "several_turns", "same_session", "refuted", "second_opinion"]
 
 DOUBTS: Final[Mapping[Doubt, str]] = {
     "near_answer": "the reply comes close to the answer, so that the grade may be wrong",
@@ -23,8 +23,11 @@ DOUBTS: Final[Mapping[Doubt, str]] = {
     "several_turns": "the answer takes several turns, and others may say what was not written of these",
     "same_session": "the prompt has another text of that session about the question, which may tell when",
     "refuted": "what repairs the answer when it is asked again speaks for another stage",
+    "second_opinion": "the judge and the rules differ",
 }
-"""Reasons for which a verdict is uncertain; ``refuted`` follows from asking again."""
+"""Reasons for which a verdict is uncertain; ``refuted`` follows from asking again, ``second_opinion`` from a judge
+of stages.
+"""
 
 
 def doubted(doubt: Doubt) -> str:

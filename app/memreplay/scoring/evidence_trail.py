@@ -98,7 +98,7 @@ class Stages:
     def _read(self, hit: Hit) -> Piece:
         named = frozenset((*hit.turns, *hit.sources))
         turns = named or self.memory.behind(hit.place, hit.id, hit.text)
-        before, seen, behind = self._prompt.partition(hit.text) if hit.text else ("", "", "")
+        before, seen, behind = self.context.partition(hit.text) if hit.text else ("", "", "")
         if not seen:
             return Piece(hit.text, turns, frozenset(hit.turns), self.memory.dates(hit.place))
         # A date may stand before a text in its paragraph, or behind it in its line.
@@ -107,7 +107,8 @@ class Stages:
         return Piece(hit.text, turns, frozenset(hit.turns), days=days)
 
     @cached_property
-    def _prompt(self) -> str:
+    def context(self) -> str:
+        """Return the prompt without the question."""
         return "\n\n".join("".join(message.segments[:-1]) for message in self.asked.prompt)
 
     @property

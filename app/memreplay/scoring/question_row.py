@@ -82,7 +82,8 @@ class QuestionRow(Frozen):
     ``failure`` is the label of ``scoring.attribution``, ``failure_doubt`` the reason for which it is uncertain;
     ``failure_loss`` details ``not_written``, ``failure_writer`` says what the model that writes did then,
     ``failure_detail`` is a description, and ``failure_ranks`` gives the rank of each missing evidence turn in each
-    retrieval channel.
+    retrieval channel. ``failure_judge`` is the model that decided it with ``rejudge --rubric stages``, and
+    ``failure_by_rules`` what the rules say then.
     ``closed_book_correct`` is whether the same model is correct without any memory.
     ``decided_by`` is the rule that decided the outcome, null where none did; ``uncertain`` is whether the rules
     are often wrong on such replies. ``adjusted`` is the score by the corrected answer key, null if that does not
@@ -156,6 +157,8 @@ class QuestionRow(Frozen):
     failure_detail: str | None = None
     failure_writer: WriterCause | None = None
     failure_ranks: Mapping[str, Mapping[str, int]] = Field(default_factory=dict)
+    failure_judge: str | None = None
+    failure_by_rules: Label | None = None
     closed_book_correct: bool | None = None
     adjusted: Adjusted | None = None
     earlier_questions: int = 0

@@ -108,6 +108,8 @@ def question_row(
         failure_detail=attribution.detail if attribution else None,
         failure_writer=attribution.writer if attribution else None,
         failure_ranks=attribution.ranks if attribution else {},
+        failure_judge=attribution.judge if attribution else None,
+        failure_by_rules=attribution.by_rules if attribution else None,
         closed_book_correct=closed_book_correct,
         decided_by=score.decided_by,
         uncertain=score.uncertain,

@@ -270,7 +270,8 @@ def _perfect_reader(graded: Rows) -> Ceiling | None:
 
 
 def _was_readable(row: QuestionRow) -> bool:
-    return row.cure != "refuted" and (bool(row.answer_in_prompt) or _fault_of(row) == "reader")
+    in_prompt = bool(row.answer_in_prompt) and row.failure_judge is None
+    return row.cure != "refuted" and (in_prompt or _fault_of(row) == "reader")
 
 
 def _fault_of(row: QuestionRow) -> Fault | None:

@@ -31,7 +31,7 @@ from memreplay.engine.events import (
     TestScored,
     extended,
 )
-from memreplay.llm.judging import Judgement
+from memreplay.llm.judging import Judgement, Stage
 from memreplay.timeline.event_store import (
     DecisionSummary,
     EventArchive,
@@ -132,12 +132,16 @@ class AskKey:
 
 @dataclass
 class Answer:
-    """One ask, as far as it has got: asked, replied, judged, scored. A judge may have been asked several times."""
+    """One ask, as far as it has got: asked, replied, judged, scored. A judge may have been asked several times.
+
+    ``stages_judged`` is what a judge of stages said of it later.
+    """
 
     asked: QuestionAsked
     received: ReplyReceived | None = None
     judged: list[AnswerJudged] = field(default_factory=list)
     scored: AnswerScored | None = None
+    stages_judged: Mapping[Stage, Judgement] = field(default_factory=dict)
 
     @property
     def judgement(self) -> Judgement | None:
@@ -171,6 +175,12 @@ class AnswerIndex:
                 self._answers[ask_key(event)].judged.append(event)
             case AnswerScored():
                 self._answers[ask_key(event)].scored = event
+
+    def judge_stages(self, judged: Mapping[tuple[str, str, str, int], Mapping[Stage, Judgement]]) -> None:
+        """Add what a judge of stages said, by backend, model, question id and repeat."""
+        for key, answer in self._answers.items():
+            if not key.by_hand:
+                answer.stages_judged = judged.get((key.backend, key.model, key.question_id, key.repeat), {})
 
     def __iter__(self) -> Iterator[Answer]:
         return iter(self._answers.values())
@@ -463,6 +473,10 @@ class Timeline:
     def answers(self) -> Iterator[Answer]:
         """Return all answers so far, in the order in which they were asked."""
         return iter(self._answers)
+
+    def judge_stages(self, judged: Mapping[tuple[str, str, str, int], Mapping[Stage, Judgement]]) -> None:
+        """Add what a judge of stages said, by backend, model, question id and repeat."""
+        self._answers.judge_stages(judged)
 
     def observed_at(self, turn_id: str) -> int | None:
         """Return the position at which memory ingests a turn: the end of its exchange. None for an unknown turn."""

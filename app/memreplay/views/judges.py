@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from memreplay.numbers import counted, interval, number, share
 from memreplay.scoring.judges import (
@@ -17,6 +18,8 @@ from memreplay.scoring.judges import (
     splits,
     system_of,
 )
+from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.verdicts import WRONG, Label
 from memreplay.text import shortened
 from memreplay.views.table import Table
 
@@ -30,12 +33,18 @@ def judges_text(
     labels: Verdicts,
     questions: Mapping[tuple[str, str], str],
     missing: Sequence[str] = (),
+    rows: Sequence[QuestionRow] = (),
     most_splits: int | None = _MOST_SPLITS,
 ) -> Iterator[str | Table]:
     """Yield the tables, which have the rules beside the judges, and the lines.
 
-    ``questions`` are texts by conversation and id, ``missing`` sentences on answers without a verdict.
+    ``questions`` are texts by conversation and id, ``missing`` sentences on answers without a verdict, ``rows`` the
+    results that a judge of stages is read from.
     """
+    yield from _stages_text(rows)
+    if not by_judge:
+        yield from missing
+        return
     by_all = {RULES: by_rules, **by_judge}
     found = accuracies(by_all)
     yield Table.of(
@@ -111,6 +120,54 @@ def judges_text(
             f"{counted(len(labels), 'answer')} labelled by hand: from {ENOUGH_LABELS} on, the judges are measured"
             " against them."
         )
+
+
+def _stages_text(rows: Iterable[QuestionRow]) -> Iterator[str | Table]:
+    """Yield for each judge of stages a table of its verdicts by those of the rules, and how often both agree."""
+    for judge, counts in stages_judged(rows):
+        columns = [label for label in WRONG if any(label == said for _, said in counts)]
+        lines = [label for label in WRONG if any(label == rules for rules, _ in counts)]
+        yield Table.of(
+            f"Where wrong answers were lost, by {judge}",
+            ["by the rules", *columns, "all"],
+            [
+                [
+                    rules,
+                    *(str(counts.get((rules, label), "–")) for label in columns),
+                    str(sum(number for (its, _), number in counts.items() if its == rules)),
+                ]
+                for rules in lines
+            ],
+        )
+        yield _stages_sentence(judge, counts)
+
+
+def stages_sentences(rows: Iterable[QuestionRow]) -> list[str]:
+    """Return for each judge of stages how often the rules agree with it."""
+    return [_stages_sentence(judge, counts) for judge, counts in stages_judged(rows)]
+
+
+_LabelCounts = Mapping[tuple[Label, Label], int]
+"""Numbers of wrong answers by the verdict of the rules and that of a judge."""
+
+
+def stages_judged(rows: Iterable[QuestionRow]) -> list[tuple[str, _LabelCounts]]:
+    """Return by judge of stages how many wrong answers have which verdicts."""
+    judged: dict[str, Counter[tuple[Label, Label]]] = {}
+    for row in rows:
+        if row.failure_judge is not None and row.failure_by_rules is not None and row.failure is not None:
+            judged.setdefault(row.failure_judge, Counter())[row.failure_by_rules, row.failure] += 1
+    return list(judged.items())
+
+
+def _stages_sentence(judge: str, counts: _LabelCounts) -> str:
+    alike = sum(number for (rules, said), number in counts.items() if rules == said)
+    of_all = sum(counts.values())
+    differ = f"; where they differ ({of_all - alike}), the verdict is uncertain" if alike < of_all else ""
+    return (
+        f"stages: {judge} decides where {counted(of_all, 'wrong answer')} {'was' if of_all == 1 else 'were'} lost,"
+        f" and the rules say the same of {alike} ({share(alike / of_all)}){differ}."
+    )
 
 
 def _ranking(found: Rankings) -> Iterator[str]:

@@ -20,6 +20,7 @@ from memreplay.scoring.results import BackendResults, Comparison, Results
 from memreplay.scoring.verdicts import WRONG
 from memreplay.scoring.writer import CAUSES
 from memreplay.text import shortened
+from memreplay.views.judges import stages_sentences
 
 _DISAGREEMENTS = 5
 _LONGEST_TEXT = 120
@@ -39,6 +40,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _comparison_sentences(results)
     sentences += [*_judge_sentences(results), *_disagreement_sentences(results)]
     sentences += _error_sentences(results)
+    sentences += stages_sentences(results.questions)
     sentences += _verdict_sentences(results)
     sentences += _writer_sentences(results)
     sentences += _abstention_sentences(results)
@@ -109,6 +111,7 @@ def headline_remarks(results: Results) -> list[str]:
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
     sentences += _error_sentences(results)
+    sentences += stages_sentences(results.questions)
     sentences += _verdict_sentences(results)
     sentences += _writer_sentences(results)
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):

@@ -1,0 +1,106 @@
+"""``memreplay rejudge --rubric stages``: a model says where wrong answers were lost, and reports follow it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import RunCli
+from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
+
+WRONG = "A walrus."
+JUDGE = "openai/judge"
+
+
+def material(received: Received) -> dict[str, Any]:
+    found: dict[str, Any] = json.JSONDecoder().raw_decode(received.body["messages"][1]["content"])[0]
+    return found
+
+
+def by_expected(received: Received) -> Answer:
+    """A judge to whom notes give an answer if they have its first word."""
+    given = material(received)
+    return answer("Yes." if given["expected answer"].split()[0] in given["notes"] else "No.")
+
+
+@pytest.fixture
+def recording(run_cli: RunCli, tmp_path: Path) -> Path:
+    """A run in which every answer is wrong, of a memory that distils what it hears."""
+    path = tmp_path / "r.sqlite3"
+    with OpenAIServer(lambda received: answer(WRONG)) as server:
+        asked = ("--model", "openai/stub", "--api-base", server.url, "--dataset", "identity-02")
+        ran = run_cli(
+            "--batch", *asked, "--backend", "hybrid", "--ablate", "verbatim", "--top-k", 2, "--recording", path
+        )
+    assert ran.code == 0, ran.err
+    return path
+
+
+def rejudge(recording: Path, server: OpenAIServer, *more: object) -> tuple[object, ...]:
+    asked = ("--judge", JUDGE, "--rubric", "stages", "--api-base", server.url, "--no-cache")
+    return ("rejudge", recording, *asked, *more)
+
+
+def rows_of(run_cli: RunCli, recording: Path) -> list[dict[str, Any]]:
+    written = recording.with_name("report.json")
+    assert run_cli("report", recording, "--output", written).code == 0
+    rows: list[dict[str, Any]] = json.loads(written.read_text())["questions"]
+    return rows
+
+
+def test_the_judge_decides_the_stage_in_every_report_and_is_paid_once(
+    run_cli: RunCli, tmp_path: Path, recording: Path
+) -> None:
+    by_rules = {row["question_id"]: row["failure"] for row in rows_of(run_cli, recording)}
+    page = tmp_path / "judged.html"
+    with OpenAIServer(by_expected) as server:
+        estimate = run_cli(*rejudge(recording, server, "--estimate"))
+        assert estimate.code == 0 and not server.requests
+        ran = run_cli(*rejudge(recording, server, "--output", page, "--output", tmp_path / "judged.json"))
+        assert ran.code == 0, ran.err
+        calls = [material(received) for received in server.requests]
+        again = run_cli(*rejudge(recording, server))
+        assert again.code == 0 and len(server.requests) == len(calls), "nothing is paid for twice"
+    (row,) = [line.split() for line in estimate.out.splitlines() if "judge by stages" in line]
+    assert len(calls) <= int(row[5]) and "at most" in estimate.out
+    assert all(set(call) == {"question", "expected answer", "said in the conversation", "notes"} for call in calls)
+    assert not any(WRONG in json.dumps(call) for call in calls)
+    judged = {row["question_id"]: row for row in rows_of(run_cli, recording) if row["failure_judge"] == JUDGE}
+    assert judged and all(row["failure_by_rules"] == by_rules[id_] for id_, row in judged.items())
+    for row in judged.values():
+        differs = row["failure"] != row["failure_by_rules"]
+        assert (row["failure_doubt"] == "second_opinion") is differs
+        assert row["failure_detail"].count(JUDGE) == 1
+    alike = sum(row["failure"] == row["failure_by_rules"] for row in judged.values())
+    sentence = f"stages: {JUDGE} decides where {len(judged)} wrong answers were lost, and the rules say the same of"
+    assert f"{sentence} {alike} (" in " ".join(ran.out.split())
+    assert sentence in " ".join(run_cli("report", recording).out.split())
+    counted = json.loads((tmp_path / "judged.json").read_text())["stages"]
+    assert sum(each["answers"] for each in counted) == len(judged)
+    assert f"Where wrong answers were lost, by {JUDGE}" in page.read_text()
+
+
+def test_an_interrupted_judge_of_stages_continues(run_cli: RunCli, recording: Path) -> None:
+    def breaks_off(received: Received) -> Answer:
+        return by_expected(received) if len(first.requests) <= 3 else failure(401)
+
+    with OpenAIServer(breaks_off) as first:
+        ran = run_cli(*rejudge(recording, first, "--concurrency", 1))
+        assert ran.code == 5 and "run the same command again" in ran.err
+    with OpenAIServer(by_expected) as second:
+        assert run_cli(*rejudge(recording, second)).code == 0
+        seen = [json.dumps(material(each)) for each in second.requests]
+    kept = {json.dumps(material(each)) for each in first.requests[:3]}
+    assert seen and kept.isdisjoint(seen), "what was paid for is not asked again"
+
+
+def test_a_judge_that_does_not_say_leaves_the_rules_their_verdict(run_cli: RunCli, recording: Path) -> None:
+    with OpenAIServer(lambda received: answer("I would rather not.")) as server:
+        ran = run_cli(*rejudge(recording, server))
+    assert ran.code == 3 and f"{JUDGE}@stages gave no verdict" in ran.out
+    assert all(row["failure_judge"] is None for row in rows_of(run_cli, recording))
+    refused = run_cli("report", recording, "--judged-by", f"{JUDGE}@stages")
+    assert refused.code == 2 and "judged no answer" in refused.err, "it grades no replies"
