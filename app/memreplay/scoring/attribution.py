@@ -456,7 +456,8 @@ class Attributor:
                 rejected = {asserted(value, sentence)[1] for sentence in own}
                 was_said = any(contains(value, text) for text in before)
                 if (
-                    (not rejected.isdisjoint(("denied", "superseded")) and (says_so or was_said))
+                    "superseded" in rejected
+                    or ("denied" in rejected and (says_so or was_said))
                     or (says_so and any(contains(value, text) and answerable.is_about(text) for text in before))
                     or self._is_said_anew(value, answerable, own, before)
                 ):
