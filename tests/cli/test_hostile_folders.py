@@ -13,8 +13,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from memreplay.paths import demo_recordings
 from tests.cli.test_serve import MOST_SECONDS, admitted, free_port, screen_of, serving
+from tests.conftest import SMALL_DEMO
 from tests.tui.builder import record
 
 MODULES = """
@@ -42,8 +42,6 @@ BEYOND_REACH = set(
 """.split()
 )
 """Of these, what Python and the package itself import before ``python -m`` reaches a line of memreplay."""
-
-SMALL_DEMO = min(demo_recordings(), key=lambda path: path.stat().st_size)
 
 MODULE = "open(__file__ + '.ran', 'w').close()\nraise ImportError(__file__)\n"
 
