@@ -146,7 +146,7 @@ class StartScreen(Screen[None]):
 
     async def on_screen_resume(self) -> None:
         """List the recordings again, since a session may have been saved; compose what was never in sight."""
-        if not self.children and self._in_sight:
+        if not self._shows_lists and self._in_sight:
             await self.recompose()
             self._begin()
         elif self._datasets:
@@ -154,7 +154,7 @@ class StartScreen(Screen[None]):
 
     def _begin(self) -> None:
         """Name what was composed, if anything was, and read the lists after the first paint."""
-        if not self.children:
+        if not self._shows_lists:
             return
         self.query_one("#header", Bar).say(Span(" memreplay ", "recorded"), Span(f"  {_WHAT_IT_IS}", "dim"))
         for name, title, note in _TITLES:
