@@ -453,8 +453,11 @@ class Attributor:
             ]
             says_so = _CORRECTS.search(folded(turn.text)) is not None
             for value in values:
+                rejected = {asserted(value, sentence)[1] for sentence in own}
+                was_said = any(contains(value, text) for text in before)
                 if (
-                    any(asserted(value, sentence)[1] in ("denied", "superseded") for sentence in own)
+                    "superseded" in rejected
+                    or ("denied" in rejected and (says_so or was_said))
                     or (says_so and any(contains(value, text) and answerable.is_about(text) for text in before))
                     or self._is_said_anew(value, answerable, own, before)
                 ):

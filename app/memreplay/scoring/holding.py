@@ -28,7 +28,17 @@ from memory_backends.text import WEEKDAYS, sentences_of
 from memreplay.conversations.models import Question, Turn
 from memreplay.grading.doubt import closeness, words_wanted
 from memreplay.grading.match import contains, enumeration, has_the_letters_of, may_say_a_part_of
-from memreplay.grading.read import HOW_MANY, Token, content_of, folded, same_token, stem_keys, tokens_of
+from memreplay.grading.read import (
+    HOW_MANY,
+    Token,
+    content_of,
+    folded,
+    is_among,
+    same_token,
+    stem_keys,
+    tokens_of,
+    with_unit,
+)
 from memreplay.grading.times import Time, says_another_time, times_asked_for, times_in
 from memreplay.grading.veto import NEGATIONS, asserted, expected_polarity
 from memreplay.grading.vocabulary import FORMS_A_QUESTION, UNITS
@@ -182,7 +192,7 @@ class Answerable:
         """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
         held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
         polarity, _ = expected_polarity(self.question.expected)
-        is_one_enough = polarity is not None and len(self._speakers[0]) < 2
+        is_one_enough = polarity is not None and len(self._speakers[0]) < 2 and not self._is_of_both
         return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
 
     @cached_property
@@ -239,10 +249,16 @@ class Answerable:
             return True
         may_be_retold = not says.figures or self._is_polar
         return may_be_retold and any(
-            _retells(words, text) and not self._is_denied(words, text)
+            _retells(words, text)
+            and not self._is_denied(words, text)
+            and (not self._is_polar or self._asked_among(words) <= self._asked_among(tokens_of(text)))
             for words in self._grounds_in(turn)
             for text in texts
         )
+
+    def _asked_among(self, said: Sequence[Token]) -> frozenset[str]:
+        """Return the words that tell what the question is about, and are among these."""
+        return frozenset(token.text for token in self._words_asked if is_among(token, said))
 
     def is_denied_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether a text denies what a turn says of a yes or no, or says what it denies."""
@@ -294,8 +310,14 @@ class Answerable:
 
     @cached_property
     def _is_of_both(self) -> bool:
-        """Return whether the question asks for what several turns have in common, as each has to say."""
-        return len(self.evidence) > 1 and _IN_COMMON.search(folded(self.question.text)) is not None
+        """Return whether each of several turns has to say its part: the question asks for what they have in common,
+        or offers the answer beside others ("who is older, Ana or Eva?"), so that its name alone tells nothing.
+        """
+        offered = [token for _, token in content_of(tokens_of(self.question.text))]
+        wanted = [] if self._is_polar else [token for _, token in content_of(tokens_of(self.question.expected))]
+        is_offered = bool(wanted) and all(is_among(token, offered) for token in wanted)
+        in_common = _IN_COMMON.search(folded(self.question.text)) is not None
+        return len(self.evidence) > 1 and (is_offered or in_common)
 
     def _is_as_said_by(self, turn: str, piece: Piece) -> bool:
         """Return whether a text comes from a turn, or, where others said the rest, from its speaker."""
@@ -629,16 +651,21 @@ class Answerable:
         )
 
     def _wanted(self) -> tuple[str, ...]:
-        return self.question.expected_entities or (self.question.expected,)
+        return self._entities or (self.question.expected,)
+
+    @cached_property
+    def _entities(self) -> tuple[str, ...]:
+        """Return the expected entities, a bare number with its unit: 300 crowns are no 300 euros."""
+        question = self.question
+        return tuple(with_unit(entity, question.text, question.expected) for entity in question.expected_entities)
 
     @cached_property
     def _items(self) -> tuple[str, ...]:
-        return self.question.expected_entities or enumeration(self.question.expected)
+        return self._entities or enumeration(self.question.expected)
 
     def _answers(self) -> list[tuple[str, ...]]:
         """Return what has to be contained, in alternatives: the expected answer, or all entities."""
-        entities = self.question.expected_entities
-        return [(self.question.expected,), *([entities] if entities else [])]
+        return [(self.question.expected,), *([self._entities] if self._entities else [])]
 
     def _contain(self, alternatives: Sequence[tuple[str, ...]], pieces: Sequence[Piece]) -> bool:
         if self.times:  # The date under which a text stands is no time of all that it says.
@@ -651,6 +678,7 @@ class Answerable:
             if wanted != (self.question.expected,):
                 linked = [text for text in linked if not says_another_time(self.question.expected, text)]
                 others = [piece for piece in others if not says_another_time(self.question.expected, piece.text)]
+            linked = [text for text in linked if not any(self._turns_around(answer, text) for answer in wanted)]
             texts = chain(linked, self._relevant_texts(others, wanted))
             if any(all(self._contains(answer, text) for answer in wanted) for text in texts):
                 return True
@@ -671,6 +699,25 @@ class Answerable:
         (thing, *_) = tokens_of(asked[1])
         counts = [one for one, own in pairwise(tokens_of(text)) if one.kind == "number" and same_token(thing, own)]
         return bool(counts) and not any(same_token(one, count) for one in wanted for count in counts)
+
+    def _turns_around(self, answer: str, text: str) -> bool:
+        """Return whether a text affirms an answer that the evidence denies, or denies what that affirms."""
+        known = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
+        said = {self._is_affirmed(answer, sentence) for one in known for sentence in sentences_of(one)} - {None}
+        here = {self._is_affirmed(answer, sentence) for sentence in sentences_of(text)} - {None}
+        return len(said) == len(here) == 1 and said != here
+
+    def _is_affirmed(self, answer: str, sentence: str) -> bool | None:
+        """Return whether a sentence affirms an answer; False where it denies it or says that it was so, None where
+        it does neither plainly.
+        """
+        if not self._contains(answer, sentence):
+            return None
+        is_given, why = asserted(answer, sentence)
+        has_no = any(token.text in NEGATIONS for token in tokens_of(sentence))
+        if why == "superseded" or (why == "denied" and has_no):
+            return False
+        return True if is_given and not has_no else None
 
     def _is_linked(self, piece: Piece) -> bool:
         """Return whether a text comes from a turn of the evidence."""

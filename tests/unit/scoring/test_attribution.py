@@ -160,6 +160,56 @@ async def test_of_a_store_that_denies_what_was_said_the_verdict_says_so() -> Non
         assert found.detail.startswith("What was stored of turn 3 ") and f"{said}." in found.detail
 
 
+@pytest.mark.parametrize(
+    ("asked", "expected", "said", "stored", "label"),
+    [
+        ("What will Ana not do?", "swim", "I will climb, but I will not swim.", "Ana will swim.", "not_written"),
+        ("What will Ana not do?", "swim", "I will climb, but I will not swim.", "Ana will not swim.", "misread"),
+        ("What will Ana do?", "swim", "I will swim in the lake.", "Ana will not swim.", "not_written"),
+        (
+            "Where does Eva live?",
+            "Rome",
+            "Eva moved from Oslo to Rome.",
+            "Eva moved from Rome to Oslo.",
+            "not_written",
+        ),
+        ("Where does Eva live?", "Rome", "Eva moved from Oslo to Rome.", "Eva went from Oslo to Rome.", "misread"),
+    ],
+)
+async def test_a_text_that_turns_around_what_was_said_does_not_hold_it(
+    asked: str, expected: str, said: str, stored: str, label: str
+) -> None:
+    memory = FactsMemory({"1": Fate(stored)}, given=("1",))
+    wanted = question(asked, expected=expected, evidence=("1",))
+    timeline = await played(wanted, {"facts": memory}, {"facts": PURPLE}, said=(said, "I see."))
+    assert attribution_of(timeline, "facts").label == label
+
+
+AGES = ("My dog Bruno is 7 years old.", "Nice.", "The cat Rex is 4 years old, and no dog.", "I see.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [("Who is older, Bruno or Rex?", "Bruno"), ("Are both Bruno and Rex older than three?", "Yes")],
+)
+async def test_a_name_that_the_question_offers_and_half_of_both_do_not_hold_an_answer(
+    asked: str, expected: str
+) -> None:
+    wanted = question(asked, expected=expected, evidence=("1", "3"))
+    memories = {"part": FactsMemory({"1": Fate(AGES[0]), "3": Fate(AGES[2])}, given=("1",), name="part")}
+    memories["whole"] = FactsMemory({"1": Fate(AGES[0]), "3": Fate(AGES[2])}, given=("1", "3"), name="whole")
+    timeline = await played(wanted, memories, dict.fromkeys(memories, PURPLE), said=AGES)
+    assert [attribution_of(timeline, name).label for name in memories] == ["not_retrieved", "misread"]
+
+
+async def test_an_amount_in_another_unit_is_not_the_answer() -> None:
+    said = ("I paid 300 euros for the bike.", "I see.", "The lock of the bike weighs 300 grams.", "So much!")
+    asked = question("How much was the bike?", expected="300 euros", expected_entities=("300",), evidence=("1",))
+    memory = FactsMemory({"1": Fate(said[0]), "3": Fate(said[2])}, given=("3",))
+    timeline = await played(asked, {"facts": memory}, {"facts": PURPLE}, said=said)
+    assert attribution_of(timeline, "facts").label == "not_retrieved"
+
+
 async def test_closed_book_has_no_stage_at_which_it_could_lose_anything() -> None:
     assert (await attributed(PURPLE, "closed_book")).label is None
     assert (await attributed(GREEN, "closed_book")).label is None
@@ -256,6 +306,8 @@ SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
         ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 6 March 2024.", "stale"),
         ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 9 March 2024.", "misread"),
         ("Which city did I see in autumn?", "Bergen", SEEN, "3", "Oslo", "misread"),
+        ("What do I do on the trip?", "climb", ("I will climb, but definitely not swim.",), "1", "Swim", "misread"),
+        ("What does my father drink?", "tea", ("My father drinks no coffee, only tea.",), "1", "Coffee", "misread"),
     ],
 )
 async def test_a_value_that_its_speaker_took_back_is_stale(
