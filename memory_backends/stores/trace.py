@@ -233,14 +233,15 @@ class WriterCall(Frozen):
 class Extraction(WriterCall):
     """A model was asked for the facts of an exchange: how many it found and what the call cost.
 
-    ``turns`` are the exchange's; ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply
-    came from the cache.
+    ``turns`` are the exchange's; ``unread_facts`` could not be read, and are not among its ``facts``;
+    ``cost_usd`` is None where the price is unknown; ``reused`` says that the reply came from the cache.
     """
 
     kind: Literal["extraction"] = "extraction"
     model: str
     turns: tuple[str, ...]
     facts: int = 0
+    unread_facts: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
+import memreplay
 from memreplay.capture.journal import Journal, JournalReader
 from tests.cli.conftest import RunCli
-from tests.stubs.agents import converse, recorded_notebook
+from tests.stubs.agents import USER, converse, recorded_notebook
 
 
 @pytest.fixture
@@ -32,6 +33,25 @@ def test_a_mark_says_which_stage_lost_the_fact(run_cli: RunCli, agent: Path) -> 
     assert marked.out == "notebook: not written: What was stored of turn 3 leaves the answer out.\n"
     shown = run_cli("recordings", "show", agent)
     assert "conversation ann: 12 turns, 1 questions, 1 answers" in shown.out
+
+
+def test_a_marked_reply_that_is_right_without_certainty_counts_as_wrong(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "agent.sqlite3"
+    memory = recorded_notebook(path, drops="peanuts")
+    for said, replied in (
+        ("I am allergic to nuts and peanuts.", "I see."),
+        ("What am I allergic to?", "Nuts only."),
+    ):
+        with memreplay.turn("monday", "user", said):
+            memory.search(said, user_id=USER)
+        with memreplay.turn("monday", "assistant", replied):
+            memory.add([{"role": "user", "content": said}], user_id=USER)
+    marked = run_cli("mark", path, "--turn", 3, "--expected", "peanuts", "--evidence", 1)
+    assert marked.out.startswith("notebook: not written: ")
+    assert marked.out.endswith("take the reply for right and are not sure: at a marked turn it counts as wrong.\n")
+    assert run_cli("report", path, "--output", tmp_path / "r.json").code == 0
+    (row,) = json.loads((tmp_path / "r.json").read_text())["questions"]
+    assert (row["outcome"], row["uncertain"], row["grader"]["outcome"]) == ("wrong", True, "correct")
 
 
 @pytest.mark.parametrize(

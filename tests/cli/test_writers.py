@@ -69,6 +69,23 @@ def test_an_update_step_that_deletes_is_told_from_an_extraction_that_names_nothi
     assert f"DELETE “{fact}”" in rows["key"]["failure_detail"]
 
 
+def test_a_fact_without_a_value_costs_no_other_fact_of_the_reply(run_cli: RunCli, tmp_path: Path) -> None:
+    said = {"turn": "D1:1", "certainty": 0.9, "impact": 0.9, "justification": "it is asked for"}
+    key = said | {"text": "Mrs Quillan has the spare key.", "slot": "key.holder", "value": "Mrs Quillan"}
+
+    def names_a_mood(received: Received) -> Answer:
+        if "extract facts" not in received.prompt:
+            return answer("The conversation does not say.")
+        mood = said | {"text": "The user is well.", "slot": None, "value": None}
+        return answer(json.dumps({"facts": [key, mood] if "[D1:1]" in received.prompt else []}))
+
+    _, printed = run(run_cli, tmp_path, "hybrid", names_a_mood)
+    assert "writer: 1 fact in replies to hybrid could not be read." in " ".join(printed.split())
+    results = json.loads((tmp_path / "out.json").read_text())["backends"]["hybrid"]
+    assert (results["extraction"]["facts"], results["extraction"]["errors"]) == (1, 0)
+    assert results["writing"]["unread_facts"] == 1
+
+
 def test_a_writer_that_was_not_called_is_named(run_cli: RunCli, tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setitem(FACTS, "dish", ("My favourite colour is teal.", "Which colour?", "teal"))

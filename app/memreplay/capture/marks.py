@@ -17,7 +17,7 @@ from memreplay.capture.journal import Journal, Note
 from memreplay.conversations.models import Conversation, Question, Turn
 from memreplay.engine.answers import ask_fields, score_answer
 from memreplay.engine.events import AnswerScored, Perceived, QuestionAsked, ReplayEvent, ReplyReceived
-from memreplay.grading import RetrievalScore, Score
+from memreplay.grading import GradedByRules, RetrievalScore, Score
 from memreplay.llm import AS_RECORDED
 from memreplay.llm.model import PromptMessage, Reply
 from memreplay.text import normalised
@@ -117,12 +117,19 @@ def asked_of(
         yield asked
         received = Reply(text=reply or "(the agent's reply was not recorded)")
         yield ReplyReceived(**ask_fields(asked), reply=received)
+        # The user marks what memory failed to return: a reply that was not recorded counts as wrong, and so does
+        # one of which the rules are not sure that it is right.
         if reply is None:
-            # The user marks what memory failed to return, so a reply that was not recorded counts as wrong.
             score = Score(outcome="wrong", score=0.0, predicted=received.text)
             yield AnswerScored(**ask_fields(asked), score=score, retrieval=RetrievalScore())
-        else:
-            yield score_answer(mark.question, asked, received)
+            continue
+        scored = score_answer(mark.question, asked, received)
+        score = scored.score
+        if score.outcome == "correct" and score.uncertain:
+            by_rules = GradedByRules(outcome=score.outcome, decided_by=score.decided_by)
+            wrong = {"outcome": "wrong", "score": 0.0, "decided_by": None, "grader": by_rules}
+            scored = scored.model_copy(update={"score": score.model_copy(update=wrong)})
+        yield scored
 
 
 def _with_question_last(prompt: str, question: Question) -> tuple[str, str]:

@@ -14,6 +14,8 @@ from memreplay.terminal import say
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
+_UNSURE = "The rules take the reply for right and are not sure: at a marked turn it counts as wrong."
+
 
 @command.command()
 def mark(
@@ -57,5 +59,6 @@ def mark(
         for row in marked:
             if row.question_id == latest:
                 verdict = (row.failure or row.outcome).replace("_", " ")
-                print(printable(f"{row.backend}: {verdict}: {row.failure_detail or ''}"))
+                unsure = f" {_UNSURE}" if row.grader is not None else ""
+                print(printable(f"{row.backend}: {verdict}: {row.failure_detail or ''}{unsure}"))
     say(f"memreplay {file} shows it: r lists the marks, enter explains one")

@@ -210,6 +210,17 @@ class _Facts(BaseModel):
     facts: list[_Fact]
 
 
+class _Listed(BaseModel):
+    """The same before each fact is read."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    facts: list[Any]
+
+
+_MALFORMED = "the reply is not the JSON that was asked for"
+
+
 class ModelFactExtractor:
     """Calls a model once per exchange. ``name`` is the model's."""
 
@@ -219,10 +230,13 @@ class ModelFactExtractor:
         self._api_base = api_base
 
     async def extract(self, exchange: Exchange) -> tuple[tuple[ExtractedFact, ...], Extraction]:
-        """Return the facts, and what the call cost. A failed call, or a malformed reply, has no facts."""
+        """Return the facts, and what the call cost. A failed call, or a malformed reply, has no facts.
+
+        A malformed fact beside others is left out, and counted.
+        """
         request = extraction_request(exchange, self.name, self._api_base)
         reply = await self._model.answer(request)
-        facts, error = _read(reply)
+        facts, unread, error = _read(reply)
         text = text_of_call(request, reply)
         if text["read"] is not None and error is not None:
             text |= {"read": "rejected", "rejected": error}
@@ -230,6 +244,7 @@ class ModelFactExtractor:
             model=self.name,
             turns=exchange.turn_ids,
             facts=len(facts),
+            unread_facts=unread,
             prompt_tokens=reply.usage.prompt,
             completion_tokens=reply.usage.completion,
             cached_tokens=reply.usage.cached,
@@ -270,14 +285,23 @@ def _schema() -> dict[str, Any]:
     return _Facts.model_json_schema()
 
 
-def _read(reply: Reply) -> tuple[tuple[ExtractedFact, ...], str | None]:
-    """Return the facts of a reply, or why it has none."""
+def _read(reply: Reply) -> tuple[tuple[ExtractedFact, ...], int, str | None]:
+    """Return the facts of a reply, the number of those that are malformed, and why it has none."""
     if reply.error is not None or reply.refused:
-        return (), reply.error or "the model refused"
+        return (), 0, reply.error or "the model refused"
     text = reply.text or ""
     fenced = _FENCE.match(text)
     try:
-        facts = _Facts.model_validate(json.loads(fenced[1] if fenced else text)).facts
+        listed = _Listed.model_validate(json.loads(fenced[1] if fenced else text)).facts
     except (ValueError, ValidationError):
-        return (), "the reply is not the JSON that was asked for"
-    return tuple(ExtractedFact(turn_id=fact.turn, **fact.model_dump(exclude={"turn"})) for fact in facts), None
+        return (), 0, _MALFORMED
+    facts = tuple(fact for fact in map(_fact_of, listed) if fact is not None)
+    return (facts, len(listed) - len(facts), None) if facts or not listed else ((), 0, _MALFORMED)
+
+
+def _fact_of(listed: Any) -> ExtractedFact | None:
+    try:
+        fact = _Fact.model_validate(listed)
+    except ValidationError:
+        return None
+    return ExtractedFact(turn_id=fact.turn, **fact.model_dump(exclude={"turn"}))

@@ -45,7 +45,7 @@ from memreplay.scoring.results import (
     Results,
     RunFacts,
 )
-from memreplay.scoring.retrieval import fit_of, retrieval_of
+from memreplay.scoring.retrieval import fit_of, retrieval_of, without_counts_of_turns
 from memreplay.scoring.statistics import clustered_interval, mean, percentile
 from memreplay.scoring.verdicts import LABELS
 from memreplay.scoring.what_if import what_if_of
@@ -248,7 +248,7 @@ def _grounded(rows: Rows) -> list[float]:
     return [
         float(row.failure == "grounded")
         for row in rows
-        if row.evidence_in_prompt is not None and row.outcome != "error"
+        if row.answer_in_prompt is not None and row.outcome != "error"
     ]
 
 
@@ -292,6 +292,7 @@ def build_results(
 
     ``writing`` maps a backend to what its write path took.
     """
+    rows = without_counts_of_turns(rows)
     by_name = contestants_of(rows)
     return Results(
         schema_version=1,

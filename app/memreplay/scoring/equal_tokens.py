@@ -24,10 +24,11 @@ class HeldAt(Frozen):
     """The part of one question's hits that a prompt of a number of tokens would hold.
 
     ``recall`` is the share of evidence turns that it holds word for word; ``evidence`` is whether it holds the
-    answer: all evidence turns, or its content (see :mod:`memreplay.scoring.holding`).
+    answer: all evidence turns, or its content (see :mod:`memreplay.scoring.holding`). In results ``recall`` is null
+    for a memory that holds no turn word for word.
     """
 
-    recall: float
+    recall: float | None
     evidence: bool
 
 

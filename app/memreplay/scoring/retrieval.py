@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
 
+from memory_backends.base import Hit
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.engine.answers import CUTOFFS
 from memreplay.scoring.groups import Key, Rows, by_conversation, facts_in_prompt, mean_of, share_of_facts
-from memreplay.scoring.question_row import Interval, recall_field
+from memreplay.scoring.question_row import HitRow, Interval, QuestionRow, recall_field
 from memreplay.scoring.statistics import clustered_interval, mean, wilson_interval
 
 
 class RetrievedAt(Frozen):
     """Means over questions of :class:`~memreplay.scoring.equal_tokens.HeldAt`."""
 
-    recall: float
+    recall: float | None
     evidence: float
 
 
@@ -24,7 +27,9 @@ class RetrievalResults(Frozen):
 
     The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
     ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
-    over all hits. All of these are null for memories that rank nothing.
+    over all hits. All of these are null for memories that rank nothing. What counts turns word for word
+    (``recall_at``, ``mrr``, ``evidence_in_prompt``, the ``recall`` at tokens) is null for memories that
+    :func:`only_distil`.
 
     ``evidence_in_prompt`` and ``answer_in_prompt``, which also counts prompts that hold the answer in other words
     than the evidence turns', are shares of ``facts``, of which one that is asked twice counts once. Their intervals
@@ -35,7 +40,7 @@ class RetrievalResults(Frozen):
     recall_at: dict[str, float] | None
     mrr: float | None
     facts: int
-    evidence_in_prompt: float
+    evidence_in_prompt: float | None
     evidence_in_prompt_ci95: Interval | None
     evidence_in_prompt_ci95_clustered: Interval | None
     at_tokens: dict[str, RetrievedAt] | None
@@ -56,23 +61,53 @@ class Fit(Frozen):
     in_every_prompt: int
 
 
+def only_distil(hits: Iterable[Hit | HitRow]) -> bool:
+    """Return whether a memory, by all that it returned in a run, holds no turn word for word.
+
+    Then no count of such turns says anything about it. Nothing is known of a memory that returned nothing.
+    """
+    hit = None
+    for hit in hits:
+        if hit.turns:
+            return False
+    return hit is not None
+
+
+def without_counts_of_turns(rows: Rows) -> list[QuestionRow]:
+    """Return the rows of a run, those of memories that only distil without what counts turns word for word."""
+    hits: dict[str, list[HitRow]] = defaultdict(list)
+    for row in rows:
+        hits[row.backend].extend(row.hits)
+    distilling = {backend for backend, its_hits in hits.items() if only_distil(its_hits)}
+    return [_without_counts(row) if row.backend in distilling else row for row in rows]
+
+
+def _without_counts(row: QuestionRow) -> QuestionRow:
+    counts: dict[str, Any] = {recall_field(k): None for k in CUTOFFS}
+    if row.at_tokens is not None:
+        counts["at_tokens"] = {k: held.model_copy(update={"recall": None}) for k, held in row.at_tokens.items()}
+    if row.adjusted is not None:
+        counts["adjusted"] = row.adjusted.model_copy(update={"evidence_in_prompt": None})
+    return row.model_copy(update={**counts, "reciprocal_rank": None, "evidence_in_prompt": None})
+
+
 def retrieval_of(rows: Rows, top_k: int | None = None) -> RetrievalResults | None:
     """Return how well the evidence was retrieved; None if no row has evidence that supports its answer.
 
     ``top_k`` is the run's limit of hits: recall at more than that is recall at ``top_k``, and named so.
     """
     evidence, answer = facts_in_prompt(rows, "evidence_in_prompt"), facts_in_prompt(rows, "answer_in_prompt")
-    if not evidence:
+    if not answer:
         return None
-    ranked = [row for row in rows if row.recall_at_10 is not None]
+    ranked = [row for row in rows if row.at_tokens is not None]
     recall_at = {str(min(k, top_k or k)): mean_of(ranked, recall_field(k)) for k in CUTOFFS}
     hits = [hit for row in ranked for hit in row.hits]
     return RetrievalResults(
-        questions=sum(row.evidence_in_prompt is not None for row in rows),
+        questions=sum(row.answer_in_prompt is not None for row in rows),
         recall_at={k: share for k, share in recall_at.items() if share is not None} or None,
         mrr=mean_of(ranked, "reciprocal_rank"),
-        facts=len(evidence),
-        evidence_in_prompt=share_of_facts(rows, "evidence_in_prompt") or 0.0,
+        facts=len(answer),
+        evidence_in_prompt=share_of_facts(rows, "evidence_in_prompt"),
         evidence_in_prompt_ci95=_interval(evidence),
         evidence_in_prompt_ci95_clustered=_clustered(evidence),
         at_tokens=_at_tokens(ranked),
@@ -98,7 +133,7 @@ def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
         return None
     return {
         budget: RetrievedAt(
-            recall=sum(one[budget].recall for one in held) / len(held),
+            recall=mean([recall for one in held if (recall := one[budget].recall) is not None]),
             evidence=sum(one[budget].evidence for one in held) / len(held),
         )
         for budget in held[0]

@@ -29,7 +29,7 @@ class WritingResults(Frozen):
     then. Of the ``writer_calls``, which are no embeddings, ``unanswered_calls`` have no reply; ``cut_calls`` have
     one that was cut by its limit of tokens, at most ``cut_at``; ``unread_calls`` one that is not of the form asked
     for, and ``empty_calls`` one that names no fact. ``unusable_calls`` gave no usable reply, most often because of
-    ``unusable``.
+    ``unusable``. ``unread_facts`` could not be read beside others of the same reply of an extractor.
     """
 
     exchanges: int
@@ -49,6 +49,7 @@ class WritingResults(Frozen):
     unanswered_calls: int = 0
     unusable_calls: int = 0
     unusable: str | None = None
+    unread_facts: int = 0
 
 
 class ReadingResults(Frozen):
@@ -168,6 +169,7 @@ def writing_of(backend: str, writing: Writing | None, settings: Mapping[str, Any
         unanswered_calls=len(failed),
         unusable_calls=len(unusable),
         unusable=_most_common(call.error or call.rejected for call in failed or unusable),
+        unread_facts=sum(call.unread_facts for call in writing.extractions),
     )
 
 

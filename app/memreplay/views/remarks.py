@@ -84,6 +84,8 @@ def _writer_sentences(results: Results) -> Iterator[str]:
                 )
             if writing.unread_calls:
                 yield f"writer: {writing.unread_calls:,} of {chats:,} replies to {name} could not be read."
+            if writing.unread_facts:
+                yield f"writer: {counted(writing.unread_facts, 'fact')} in replies to {name} could not be read."
             if writing.empty_calls:
                 yield f"writer: {writing.empty_calls:,} of {chats:,} replies to {name} named no fact."
     causes = Counter(

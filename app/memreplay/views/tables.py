@@ -281,7 +281,7 @@ _SCORES: Final[_BackendColumns] = {
 _OF: Final[_BackendColumns] = {
     # A memory that ranks nothing has none of the shares beside it.
     "of": (
-        _retrieval(lambda found: number(found.questions) if found.recall_at else UNKNOWN),
+        _retrieval(lambda found: number(found.questions) if found.at_tokens else UNKNOWN),
         "answers to questions with evidence, which the shares beside it are of",
     ),
 }
@@ -310,7 +310,7 @@ _SUPPORT: Final[_BackendColumns] = {
     ),
     "evidence in prompt": (
         lambda backend: share(backend.headline.evidence_in_prompt),
-        "share of questions with evidence whose prompt held all of it verbatim",
+        "share of questions with evidence whose prompt held all of it verbatim; – for a memory that only distils",
     ),
     "95 % evidence": (
         _retrieval(

@@ -65,6 +65,16 @@ async def test_a_malformed_reply_is_an_error_without_facts(text: str) -> None:
     assert facts == () and extraction.error == "the reply is not the JSON that was asked for"
 
 
+@pytest.mark.parametrize("malformed", [FACT | {"value": None}, FACT | {"impact": 7}, {"turn": "1"}, "Ada"])
+async def test_a_malformed_fact_is_left_out_and_counted(malformed: object) -> None:
+    with OpenAIServer([reply(FACT, malformed), reply(malformed)]) as server:
+        facts, extraction = await extractor(server).extract(EXCHANGE)
+        none, rejected = await extractor(server).extract(EXCHANGE)
+    assert [fact.value for fact in facts] == ["Ada"]
+    assert (extraction.facts, extraction.unread_facts, extraction.error) == (1, 1, None)
+    assert (none, rejected.unread_facts, rejected.read) == ((), 0, "rejected")
+
+
 async def test_a_failed_call_is_an_error_with_its_reason() -> None:
     with OpenAIServer([failure(400, "unsupported")]) as server:
         facts, extraction = await extractor(server).extract(EXCHANGE)

@@ -117,7 +117,7 @@ def test_a_turn_that_the_context_begins_and_does_not_end_was_cut(tmp_path: Path,
     _, results = imported(written(tmp_path / "r.json", amb(half)), dataset)
     assert row_of(results, 2).failure == "not_visible", "other words are not a beginning of the turn"
     _, results = imported(written(tmp_path / "c.json", amb(cut | {"gold_answers": ["Oslo"]})), dataset)
-    assert row_of(results, 2).evidence_in_prompt is False
+    assert row_of(results, 2).evidence_in_prompt is not True
 
 
 def read_alone(path: Path) -> PublishedRun:

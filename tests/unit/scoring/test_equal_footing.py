@@ -146,6 +146,27 @@ def test_a_distilled_memory_holds_the_evidence_by_content_and_recalls_no_turn_wo
     }
 
 
+def test_a_memory_that_only_distils_is_not_measured_by_turns_word_for_word() -> None:
+    fact = hit(1, sources=("t1", "t2"), text="fruit: quince", tokens=9)
+    results = results_of(
+        row(FOUND, RIGHT, hit(1, "t1", "t2")),
+        row(FOUND, RIGHT, fact, backend="facts"),
+        row(FOUND, RIGHT, backend="none"),
+    )
+    facts, found = results.backends["facts"], results.backends["facts"].retrieval
+    assert found is not None and (found.questions, found.facts, found.answer_in_prompt) == (1, 1, 1.0)
+    assert (found.recall_at, found.mrr, found.evidence_in_prompt, found.evidence_in_prompt_ci95) == (None,) * 4
+    assert {(one.recall, one.evidence) for one in (found.at_tokens or {}).values()} == {(None, 1.0)}
+    assert (facts.headline.evidence_in_prompt, facts.headline.evidence_by_answer) == (None, None)
+    asked = next(each for each in results.questions if each.backend == "facts")
+    assert (asked.recall_at_1, asked.reciprocal_rank, asked.evidence_in_prompt) == (None,) * 3
+    # Of one that returned nothing it is not known, and nothing reached its prompts.
+    empty = results.backends["none"].retrieval
+    assert empty is not None and (empty.mrr, empty.evidence_in_prompt) == (0.0, 0.0)
+    compared = [(pair.a, pair.b) for pair in results.prompt_comparisons if pair.metric == "evidence_in_prompt"]
+    assert compared == [("rag", "none")]
+
+
 def test_retrieval_at_equal_tokens_is_averaged_over_questions() -> None:
     first = row(FOUND, RIGHT, hit(1, "t1", tokens=100), hit(2, "t2", "t3", tokens=300))
     second = row(FOUND, RIGHT, hit(1, "t1", "t2", tokens=1000))

@@ -14,6 +14,7 @@ from memreplay.numbers import number, whole_share
 from memreplay.scoring import BREAKDOWNS, By, type_words, without
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import UncertainGrades, uncertain_of
+from memreplay.scoring.retrieval import only_distil
 from memreplay.scoring.verdicts import LABELS, VERDICTS, Label
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.views.document import Selectable
@@ -445,6 +446,9 @@ def tally(matrix: Matrix, questions: Iterable[ListedQuestion], system: System) -
     # No prompt means that recall failed: that says nothing about what retrieval would have found.
     prompted = [each for each in answers if each.asked.prompt and each.asked.why_empty != "not_recorded"]
     found = [answer.scored.retrieval for answer in prompted if answer.scored is not None]
+    of_run = [one for listed in matrix.table.questions for one in matrix.table.repeats(listed, system)]
+    if only_distil(hit for one in of_run for hit in one.asked.hits):
+        found = []
     return Tally(
         total=len(scored),
         errors=outcomes["error"],
