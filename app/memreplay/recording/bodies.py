@@ -23,8 +23,7 @@ from memreplay.engine.events import (
 )
 from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
 from memreplay.numbers import finite, finite_count
-from memreplay.recording.damage import reporting_damage as reporting_damage
-from memreplay.recording.damage import reporting_damaged_event as reporting_damaged_event
+from memreplay.recording.damage import reporting_damaged_event
 
 Share = Callable[[dict[str, Any]], int]
 """Keeps what recurs, and returns the number of its part: equal ones have the same."""
