@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -102,5 +104,47 @@ def test_a_judge_that_does_not_say_leaves_the_rules_their_verdict(run_cli: RunCl
         ran = run_cli(*rejudge(recording, server))
     assert ran.code == 3 and f"{JUDGE}@stages gave no verdict" in ran.out
     assert all(row["failure_judge"] is None for row in rows_of(run_cli, recording))
+    with OpenAIServer(lambda received: answer("Yes. So the reply is wrong.")) as server:
+        assert run_cli(*rejudge(recording, server)).code == 0, "it speaks of the reply too"
+    with closing(sqlite3.connect(recording)) as db:
+        stages = {name for (name,) in db.execute("select distinct failure from answers where correct = 0")}
+    assert stages == {"misread"}, "views follow the judge"
     refused = run_cli("report", recording, "--judged-by", f"{JUDGE}@stages")
     assert refused.code == 2 and "judged no answer" in refused.err, "it grades no replies"
+
+
+def test_a_second_judge_decides_only_what_it_gives_a_verdict_on(run_cli: RunCli, recording: Path) -> None:
+    with OpenAIServer(by_expected) as server:
+        assert run_cli(*rejudge(recording, server)).code == 0
+    first = rows_of(run_cli, recording)
+    other = ("rejudge", recording, "--judge", "openai/other", "--rubric", "stages", "--no-cache")
+    with OpenAIServer(lambda received: answer("I would rather not.")) as server:
+        assert run_cli(*other, "--api-base", server.url).code == 3
+    assert rows_of(run_cli, recording) == first
+    with OpenAIServer(lambda received: answer("No.")) as server:
+        assert run_cli(*other, "--api-base", server.url).code == 0
+        both = run_cli(*rejudge(recording, server), "--judge", "openai/other")
+        assert both.code == 2 and "name one --judge" in both.err
+    assert {row["failure_judge"] for row in rows_of(run_cli, recording)} == {"openai/other"}
+
+
+def test_a_judged_answer_is_shrunk_by_the_verdict_of_the_rules(run_cli: RunCli, recording: Path) -> None:
+    with OpenAIServer(lambda received: answer("Yes.")) as server:
+        assert run_cli(*rejudge(recording, server)).code == 0
+    judged = next(row for row in rows_of(run_cli, recording) if row["failure_by_rules"] == "not_written")
+    assert judged["failure"] == "misread"
+    with OpenAIServer(lambda received: answer(WRONG)) as server:
+        asked = ("--model", "openai/stub", "--api-base", server.url, "--calls", 500)
+        of = ("--question", judged["question_id"], "--backend", "hybrid", "--output", recording.with_name("c.json"))
+        ran = run_cli("shrink", recording, *of, *asked)
+    assert ran.code == 0, ran.err
+
+
+def test_where_there_is_nothing_to_judge_that_is_no_error(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "right.sqlite3"
+    batch = ("--batch", "--dataset", "identity-02", "--limit", 1, "--backend", "full_context")
+    with OpenAIServer(lambda received: answer(WRONG)) as server:
+        asked = ("--model", "openai/stub", "--api-base", server.url)
+        assert run_cli(*batch, *asked, "--recording", path).code == 0
+        ran = run_cli(*rejudge(path, server))
+    assert ran.code == 0 and "0 judgements made now" in ran.err

@@ -81,7 +81,7 @@ def graders(
 
 
 def _verdict(text: str) -> None:
-    _, problem = verdict_in(Reply(text=text))
+    _, problem = verdict_in(Reply(text=text), "plain")
     assert not is_grading_failure(problem), problem
 
 

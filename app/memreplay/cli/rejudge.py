@@ -29,6 +29,7 @@ from memreplay.printable import printable
 from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.rejudgements import JudgePair, judgements_of, pairs_in
+from memreplay.recording.run_rows import store_scores
 from memreplay.rich_console import terminal_console
 from memreplay.scoring.judges import (
     RULES,
@@ -98,13 +99,15 @@ def rejudge(
     rubrics = [rubric_named(name) for name in dict.fromkeys(rubric or ("auto",))]
     if rubric and not judges:
         raise UsageError("--rubric needs a --judge")
+    if len(judges) > 1 and any(each.name == BY_STAGES for each in rubrics):
+        raise UsageError(f"--rubric {BY_STAGES}: name one --judge, which decides where answers were lost")
     if estimate:
         if not judges or outputs:
             raise UsageError("--estimate needs a --judge, and writes no --output")
         print_estimate(asyncio.run(estimate_rejudging(file, run, settings, judges, rubrics)), "answers")
         return
     ending = asyncio.run(judge_again(file, run, settings, judges, rubrics)) if judges else "complete"
-    missing = _show(file, run, outputs)
+    missing = _show(file, run, outputs, asked=bool(judges))
     if ending != "complete":
         say(f"{ending}; every judgement so far is recorded. To continue, run the same command again")
         raise typer.Exit(EXIT_INTERRUPTED if ending == "interrupted" else EXIT_STOPPED)
@@ -112,13 +115,16 @@ def rejudge(
         raise typer.Exit(EXIT_QUESTION_ERRORS)
 
 
-def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
-    """Print the comparison of all judges of a run; return how many answers a judge gave no verdict on."""
+def _show(file: Path, run_id: str | None, outputs: tuple[str, ...], *, asked: bool) -> int:
+    """Print the comparison of all judges of a run; return how many answers a judge gave no verdict on.
+
+    ``asked``: a judge was to judge now. If nothing is judged then, there was nothing to judge.
+    """
     with closing(Recording.open(file)) as recording, reporting_damage(file):
         run = recording.run(run_id)
         pairs = pairs_in(recording, run.id)
         of_stages = _problems_of_stages(recording, run.id)
-        if not pairs and not of_stages:
+        if not pairs and not of_stages and not asked:
             raise UsageError(f"{file}: no judge has judged run {run.id} again; name one with --judge")
         rows = results_of_run(recording, run).questions if of_stages else ()
         by_judge, problems = _verdicts(recording, run.id, pairs)
@@ -135,6 +141,8 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...]) -> int:
         for pair, reasons in problems.items()
         if reasons
     ]
+    if rows and asked:
+        store_scores(file, run.id, rows)
     figures = json.dumps(_figures(by_judge, by_rules, labels, rows), ensure_ascii=False, indent=2) + "\n"
     for path in outputs:
         if path == STANDARD_OUTPUT:
@@ -180,11 +188,10 @@ def _problems_of_stages(recording: Recording, run_id: str) -> dict[str, Counter[
     """Return by judge of stages how often it gave no verdict for which reason; nothing where none was asked."""
     problems: dict[str, Counter[str]] = {}
     for conversation_id in recording.conversation_ids(run_id):
-        for judged in recording.stage_judgements(run_id, conversation_id).values():
-            for judgement in judged.values():
-                reasons = problems.setdefault(str(JudgePair(judgement.judge, BY_STAGES)), Counter())
-                if judgement.verdict is None:
-                    reasons[judgement.problem or "no reason given"] += 1
+        for _, _, judgement in recording.stages_judged(run_id, conversation_id):
+            reasons = problems.setdefault(str(JudgePair(judgement.judge, BY_STAGES)), Counter())
+            if judgement.verdict is None:
+                reasons[judgement.problem or "no reason given"] += 1
     return problems
 
 

@@ -173,7 +173,7 @@ _ASKS_WHAT_FAILED: Final = (
 )
 DENIES_NOTHING: Final = re.compile(
     r"\bno \w+ (?:better|other|greater) than\b|\bnot (?:only|just|least|surprisingly)\b|\bno solo\b"
-    r"|\bno (?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
+    r"|\bno (?:hay )?(?:doubt|problems?|trouble|issues?|wonder|question|hesitation|hurry|duda|problemas?)\b"
     r"|\b(?:without|sin)(?: an?| any| una?)?(?: \w+){1,2} (?:at|in|on|to|by|for|from|with|en|por|para|con|al?)\b"
     r"|\b(?:ca(?:nt|nnot)|could(?:nt| not)) (?:wait|put|stop|help|resist|get enough|be (?:more|\w+er))\b"
     r"|\b(?:not|\w+nt|never|no)\b.*\b(?:until|till|hasta)\b"
@@ -788,7 +788,7 @@ def polarity_of(reply: str, question: str) -> Polarity | None:
         plain = plain[correction.end() :]
     plain = _SO.split(plain)[-1]
     first = next((part for part in re.split(r"(?<=[.!?;])\s|\n", plain) if re.search(r"\w", part)), "")
-    said = DENIES_NOTHING.sub("", _LEAD_IN.sub("", first, count=1)).strip()
+    said = DENIES_NOTHING.sub("", _LEAD_IN.sub("", first, count=1)).lstrip(" ,")
     if _NO.match(said):
         return "no"
     if _YES.match(said):

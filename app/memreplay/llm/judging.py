@@ -235,11 +235,11 @@ class ModelJudge:
 
     async def _judgement(self, request: AnswerRequest, rubric: str) -> Judgement:
         reply = await self._model.answer(request)
-        verdict, problem = verdict_in(reply)
+        verdict, problem = verdict_in(reply, rubric)
         while reply.reused and verdict is None and not is_grading_failure(problem):
             request = request.model_copy(update={"repeat": request.repeat + 1})
             reply = await self._model.answer(request)
-            verdict, problem = verdict_in(reply)
+            verdict, problem = verdict_in(reply, rubric)
         return Judgement(
             judge=self.name, rubric=rubric, prompt=request.messages, reply=reply, verdict=verdict, problem=problem
         )
@@ -289,11 +289,11 @@ _LAST = re.compile(rf"{_BEGINS}(yes|no)\W*\Z", re.IGNORECASE)
 _FOR_IT = ("yes", "right", "correct", "not wrong", "not incorrect")
 
 
-def verdict_in(reply: Reply) -> tuple[Verdict | None, str | None]:
-    """Return the verdict of a judge's reply, or why it has none."""
+def verdict_in(reply: Reply, rubric: str) -> tuple[Verdict | None, str | None]:
+    """Return the verdict of a judge's reply by a rubric, or why it has none."""
     try:
         with grading_one_answer():
-            return _read(reply)
+            return _read(reply, rubric)
     except GradingError as error:
         return None, str(error)
 
@@ -302,18 +302,21 @@ def read_again(judgement: Judgement) -> Judgement:
     """Return the judgement, with the verdict of its recorded reply if that could not be read before."""
     if not is_grading_failure(judgement.problem):
         return judgement
-    verdict, problem = verdict_in(judgement.reply)
+    verdict, problem = verdict_in(judgement.reply, judgement.rubric)
     return judgement.model_copy(update={"verdict": verdict, "problem": problem})
 
 
-def _read(reply: Reply) -> tuple[Verdict | None, str | None]:
+def _read(reply: Reply, rubric: str) -> tuple[Verdict | None, str | None]:
     if reply.error is not None:
         return None, f"the judge gave no reply: {reply.error}"
     if reply.refused:
         return None, "the judge's provider refused to answer"
     text = without_reasoning(reply.text or "")
-    # A reason may contain either word: only one that stands by itself at an end, or is said of the reply, counts.
-    signs = [*_FIRST.findall(text), *_LAST.findall(text), *("".join(pair) for pair in _STATED.findall(text))]
+    # A reason may contain either word: only one that stands by itself at an end, or is said of the reply that is
+    # graded, counts.
+    signs = [*_FIRST.findall(text), *_LAST.findall(text)]
+    if rubric not in STAGE_RUBRICS:
+        signs += ["".join(pair) for pair in _STATED.findall(text)]
     verdicts: set[Verdict] = {"right" if sign.lower() in _FOR_IT else "wrong" for sign in signs}
     if len(verdicts) == 1:
         return verdicts.pop(), None

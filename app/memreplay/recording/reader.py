@@ -319,25 +319,36 @@ class Recording:
     def stage_judgements(
         self, run_id: str, conversation_id: str
     ) -> dict[tuple[str, str, str, int], dict[Stage, Judgement]]:
-        """Return what a judge of stages said, by backend, model, question id and repeat: the one asked last.
+        """Return what a judge of stages said, by backend, model, question id and repeat: of several the one asked
+        last that gave a verdict.
+
+        Raises:
+            RecordingError: a judgement is damaged.
+        """
+        by_judge: dict[tuple[str, str, str, int], dict[str, dict[Stage, Judgement]]] = {}
+        for ask, stage, judgement in self.stages_judged(run_id, conversation_id):
+            if judgement.verdict is not None:
+                judges = by_judge.setdefault(ask, {})
+                judges[judgement.judge] = judges.pop(judgement.judge, {}) | {stage: judgement}
+        return {ask: list(judges.values())[-1] for ask, judges in by_judge.items()}
+
+    def stages_judged(
+        self, run_id: str, conversation_id: str
+    ) -> Iterator[tuple[tuple[str, str, str, int], Stage, Judgement]]:
+        """Yield every judgement of a stage, those without a verdict too, in the order in which they came.
 
         Raises:
             RecordingError: a judgement is damaged.
         """
         if "rejudgements" not in self._db.table_names():
-            return {}
+            return
         query = (
             f"select * from rejudgements where conversation = ? and rubric in {placeholders(STAGE_RUBRICS)}"
             " order by rowid"
         )
-        by_judge: dict[tuple[str, str, str, int], dict[str, dict[Stage, Judgement]]] = {}
         for row in self._query(query, self.conversation_key(run_id, conversation_id), *STAGE_RUBRICS):
-            judges = by_judge.setdefault((row["backend"], row["model"], row["question_id"], row["repeat"]), {})
-            stages = judges.pop(row["judge"], {})
-            judges[row["judge"]] = stages | {
-                STAGE_RUBRICS[row["rubric"]]: judgement_in(row["body"], self.path, row["question_id"])
-            }
-        return {ask: list(judges.values())[-1] for ask, judges in by_judge.items()}
+            ask = (row["backend"], row["model"], row["question_id"], row["repeat"])
+            yield ask, STAGE_RUBRICS[row["rubric"]], judgement_in(row["body"], self.path, row["question_id"])
 
     def odd_number(self, field: str) -> None:
         """Count a number that cannot be one: it is read as unknown, or as 0."""

@@ -151,7 +151,8 @@ def case_in(
         names = ", ".join(sorted(wrong)) or "no memory"
         raise UsageError(f"--backend: expected a memory that answers {question.id} wrongly: {names}")
     answer = wrong[backend]
-    found = attributor.attribute(answer)
+    # A judge of stages is not asked about the smaller conversations, so the rules decide about this one too.
+    found = attributor.attribute(replace(answer, stages_judged={}))
     label = found.label if found else None
     if found is None or label is None or label in _CANNOT_BE_SHRUNK or is_agent(backend):
         raise UsageError(

@@ -50,6 +50,7 @@ def _returned(answerable: Answerable, stages: Stages) -> str:
     return f"Memory returned the answer{placed}; the prompt that the model got was not recorded."
 
 
+_NOT_RETURNED = "Memory did not return the answer; the prompt that the model got was not recorded."
 _NOT_RECORDED = "What this memory heard, stored and gave to the model was not recorded."
 
 
@@ -131,7 +132,7 @@ def verdict_failure(detail: str | None) -> str | None:
 
 
 _CORRECTS: Final = re.compile(
-    r"\b(?:actually|no longer|not any ?more|instead|after all|correction|i was wrong|in fact|now"
+    r"\b(?:actually|no longer|not\b[^.;]*\bany ?more|instead|after all|correction|i was wrong|in fact|now"
     r"|(?:chang|mov|switch|postpon|reschedul|delay)ed|put (?:back|off)|(?:pushed|brought|moved) (?:back|forward)"
     r"|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+|(?:aplaz|retras|adelant|pospu?)\w+)\b"
 )
@@ -234,11 +235,11 @@ class Attributor:
         wrong = self._wrong(question, answer, score)
         if answer.asked.backend == CLOSED_BOOK:
             return wrong.model_copy(update={"label": None})
-        return wrong if wrong.label not in JUDGED else self._weighed(wrong, question, answer, score.predicted or "")
+        return wrong if wrong.label not in JUDGED else self._weighed(wrong, question, answer, score)
 
-    def _weighed(self, found: Attribution, question: Question, answer: Answer, said: str) -> Attribution:
+    def _weighed(self, found: Attribution, question: Question, answer: Answer, score: Score) -> Attribution:
         """Return a verdict of the rules with what a judge of stages says of it, and why it is uncertain."""
-        answerable, stages = self.answerable(question), self.stages(answer.asked)
+        answerable, stages, said = self.answerable(question), self.stages(answer.asked), score.predicted or ""
         doubt = doubt_about(found.label, answerable, stages, said) if answerable.evidence and found.label else None
         if answer.stages_judged and found.label is not None:
             case = StageCase(answerable, stages, self._history.conversation)
@@ -249,6 +250,7 @@ class Attributor:
                 case,
                 answer.stages_judged,
                 abstains=is_abstention(said),
+                is_outdated=bool(self._outdated_reply(question, stages, score)),
                 was_cut=not cut.isdisjoint(answerable.evidence),
             )
             if label is not None:
@@ -454,11 +456,11 @@ class Attributor:
             says_so = _CORRECTS.search(folded(turn.text)) is not None
             for value in values:
                 rejected = {asserted(value, sentence)[1] for sentence in own}
-                was_said = any(contains(value, text) for text in before)
+                was_said = any(contains(value, text) and answerable.is_about(text) for text in before)
                 if (
                     "superseded" in rejected
                     or ("denied" in rejected and (says_so or was_said))
-                    or (says_so and any(contains(value, text) and answerable.is_about(text) for text in before))
+                    or (says_so and was_said)
                     or self._is_said_anew(value, answerable, own, before)
                 ):
                     yield value, f"turn {turn.id}"
@@ -537,6 +539,8 @@ class Attributor:
             return Attribution(label="grounded", detail="The prompt held the answer.")
         if stages.are_not_recorded:
             return Attribution(label=None, detail=_NOT_RECORDED)
+        if not asked.prompt:
+            return Attribution(label=None, detail=_NOT_RETURNED)
         unaided = self.closed_book_is_right(asked)
         why = "The prompt did not hold the answer"
         if unaided:

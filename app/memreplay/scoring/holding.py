@@ -68,6 +68,7 @@ _RETOLD = 1 / 2
 """The share of the words of a sentence that a text says which retells it."""
 _FEWEST_DENIED = 3
 """Words; a denial of fewer may be of something else: "no buyer yet" is no denial of "looking for a buyer"."""
+_DENIALS = NEGATIONS | {"without", "sin"}
 _OF_DENIALS = frozenset("longer any more anymore yet still ever ya mas aun todavia".split())
 _ENOUGH = 1 / 2
 """The share of the evidence turns from which yes or no follows."""
@@ -193,7 +194,10 @@ class Answerable:
         """Return whether the part of every needed turn is held; of half of them where the answer is yes or no."""
         held = sum(self.part_held_by(turn, pieces) for turn in self.needed)
         polarity, _ = expected_polarity(self.question.expected)
-        is_one_enough = polarity is not None and len(self._speakers[0]) < 2 and not self._is_of_both
+        is_one_enough = polarity is not None and len(self._speakers[0]) < 2
+        if self._is_of_both and polarity == "yes":
+            # A text may say it of both, whichever turn it was made from.
+            is_one_enough = any(_IN_COMMON.search(folded(piece.text)) for piece in pieces if self._is_linked(piece))
         return held >= len(self.needed) * (_ENOUGH if is_one_enough else 1)
 
     @cached_property
@@ -267,14 +271,15 @@ class Answerable:
         return may_be_retold and any(
             _retells(words, text)
             and not self._is_denied(words, text)
-            and (not self._is_polar or self._asked_among(words) <= self._asked_among(tokens_of(text)))
+            and (not self._is_polar or self._says_what_is_asked(words, text))
             for words in self._grounds_in(turn)
             for text in texts
         )
 
-    def _asked_among(self, said: Sequence[Token]) -> frozenset[str]:
-        """Return the words that tell what the question is about, and are among these."""
-        return frozenset(token.text for token in self._words_asked if is_among(token, said))
+    def _says_what_is_asked(self, sentence: Sequence[Token], text: str) -> bool:
+        """Return whether a text has half of the words that a sentence shares with the question."""
+        asked, told = [token for token in self._words_asked if is_among(token, sentence)], tokens_of(text)
+        return 2 * sum(is_among(token, told) for token in asked) >= len(asked)
 
     def is_denied_by(self, turn: str, pieces: Iterable[Piece]) -> bool:
         """Return whether a text denies what a turn says of a yes or no, or says what it denies."""
@@ -327,17 +332,29 @@ class Answerable:
     @cached_property
     def _is_of_both(self) -> bool:
         """Return whether each of several turns has to say its part: the question asks for what they have in common,
-        or offers the answer beside others ("who is older, Ana or Eva?"), so that its name alone tells nothing.
+        or compares the answer with others of which other turns tell.
         """
-        offered = [token for _, token in content_of(tokens_of(self.question.text))]
-        wanted = [] if self._is_polar else [token for _, token in content_of(tokens_of(self.question.expected))]
-        is_offered = (
-            _OFFERS.search(folded(self.question.text)) is not None
-            and bool(wanted)
-            and all(is_among(token, offered) for token in wanted)
-        )
         in_common = _IN_COMMON.search(folded(self.question.text)) is not None
-        return len(self.evidence) > 1 and (is_offered or in_common)
+        return len(self.evidence) > 1 and (in_common or self._is_compared)
+
+    @property
+    def _is_compared(self) -> bool:
+        """Return whether the question offers the answer beside another ("who is older, Ana or Eva?") of which only
+        a turn without the answer tells, so that its name alone tells nothing.
+        """
+        asked = [token for _, token in content_of(tokens_of(self.question.text))]
+        wanted = [token for _, token in content_of(tokens_of(self.question.expected))]
+        offers = _OFFERS.search(folded(self.question.text)) is not None and not self._is_polar
+        if not (offers and wanted and all(is_among(token, asked) for token in wanted)):
+            return False
+        said = [tokens_of(self.turns[turn].text) for turn in self.evidence if turn in self.turns]
+        own = [tokens for tokens in said if all(is_among(token, tokens) for token in wanted)]
+        return bool(own) and any(
+            is_among(token, tokens) and not any(is_among(token, one) for one in own)
+            for tokens in said
+            if tokens not in own
+            for token in asked
+        )
 
     def _is_as_said_by(self, turn: str, piece: Piece) -> bool:
         """Return whether a text comes from a turn, or, where others said the rest, from its speaker."""
@@ -721,23 +738,32 @@ class Answerable:
         return bool(counts) and not any(same_token(one, count) for one in wanted for count in counts)
 
     def _turns_around(self, answer: str, text: str) -> bool:
-        """Return whether a text affirms an answer that the evidence denies, or denies what that affirms."""
+        """Return whether all that a text says of an answer is the reverse of the evidence, in its words."""
         known = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
-        said = {self._is_affirmed(answer, sentence) for one in known for sentence in sentences_of(one)} - {None}
-        here = {self._is_affirmed(answer, sentence) for sentence in sentences_of(text)} - {None}
-        return len(said) == len(here) == 1 and said != here
+        said = [sentence for one in known for sentence in sentences_of(one) if self._contains(answer, sentence)]
+        told = [sentence for sentence in sentences_of(text) if self._contains(answer, sentence)]
+        return bool(told) and all(any(self._is_reverse(answer, one, other) for one in said) for other in told)
 
-    def _is_affirmed(self, answer: str, sentence: str) -> bool | None:
-        """Return whether a sentence affirms an answer; False where it denies it or says that it was so, None where
-        it does neither plainly.
+    def _is_reverse(self, answer: str, said: str, told: str) -> bool:
+        """Return whether a sentence has no words but those of another, names aside, and affirms an answer that the
+        other denies, or the reverse: "will swim" of "will not swim", "from Rome to Oslo" of "from Oslo to Rome".
         """
-        if not self._contains(answer, sentence):
-            return None
-        is_given, why = asserted(answer, sentence)
-        has_no = any(token.text in NEGATIONS for token in tokens_of(sentence))
-        if why == "superseded" or (why == "denied" and has_no):
+        denied = [_is_denied_in(answer, sentence) for sentence in (said, told)]
+        if None in denied or denied[0] == denied[1]:
             return False
-        return True if is_given and not has_no else None
+        asked, others = self._speakers
+        capitalised = (word for word in self.question.text.split() if word[:1].isupper())
+        names = tokens_of(" ".join((*asked, *others, *capitalised, "user", "usuario")))
+        ours, theirs = (
+            [token for _, token in content_of(tokens_of(one)) if token.text not in _DENIALS | _OF_DENIALS]
+            for one in (said, told)
+        )
+        theirs = [token for token in theirs if is_among(token, ours) or not is_among(token, names)]
+        if not all(is_among(token, ours) for token in theirs):
+            return False
+        has_no = [any(token.text in _DENIALS for token in tokens_of(one)) for one in (said, told)]
+        places = [next(at for at, one in enumerate(ours) if same_token(one, token)) for token in theirs]
+        return has_no[0] != has_no[1] or places != sorted(places)
 
     def _is_linked(self, piece: Piece) -> bool:
         """Return whether a text comes from a turn of the evidence."""
@@ -942,6 +968,16 @@ def _without_relative_times(text: str) -> str:
     for time in {*times_in(text, _ANY_DAY)} - {*times_in(text)}:
         plain = plain.replace(time.words, "")
     return plain
+
+
+@lru_cache(maxsize=16384)
+def _is_denied_in(answer: str, sentence: str) -> bool | None:
+    """Return whether a sentence denies an answer, or says that it was so; None where it does not say plainly."""
+    is_given, why = asserted(answer, sentence)
+    has_no = any(token.text in _DENIALS for token in tokens_of(sentence))
+    if why == "superseded" or (why == "denied" and has_no):
+        return True
+    return False if is_given and not has_no else None
 
 
 @lru_cache(maxsize=16384)

@@ -8,12 +8,14 @@ that stands somewhere word for word is there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from textwrap import wrap
 from typing import Final
 
 from memory_backends.retrieval.keyword import KeywordIndex
 from memory_backends.retrieval.rendering import BETWEEN_HITS, under_date
+from memory_backends.text import sentences_of
 from memreplay.conversations.models import Conversation, message_of
 from memreplay.llm.judging import Judgement, Stage
 from memreplay.scoring.evidence_trail import Stages
@@ -24,10 +26,11 @@ JUDGED: Final[frozenset[Label]] = frozenset(
     {"no_evidence", "not_written", "not_retrieved", "cut", "stale", "abstained", "misread"}
 )
 """Verdicts of the rules on which a judge is asked."""
-_READER: Final[frozenset[Label]] = frozenset({"stale", "abstained", "misread"})
 
 _MOST_STORED: Final = 8_000
 """Characters of stored texts that a judge reads, besides those of the evidence turns."""
+_LONG: Final = 1_000
+"""Characters from which on a stored text is read by its sentences."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,14 @@ class StageCase:
 
 
 def _nearest(answerable: Answerable, pieces: Sequence[Piece]) -> Iterator[Piece]:
-    """Yield the texts of the evidence turns, and of the others those nearest to the answer by their words."""
-    own = [piece for piece in pieces if not piece.turns.isdisjoint(answerable.evidence)]
+    """Yield the texts of the evidence turns, and of the others those nearest to the answer by their words. A long
+    text is read by its sentences.
+    """
+    parts = [part for piece in pieces for part in _parts_of(piece)]
+    short = {piece for piece in pieces if len(piece.text) <= _LONG}
+    own = [part for part in parts if part in short and not part.turns.isdisjoint(answerable.evidence)]
     yield from own
-    others = [piece for piece in pieces if piece.text and piece not in own]
+    others = [part for part in parts if part.text and part not in own]
     if not others:
         return
     index = KeywordIndex()
@@ -108,10 +115,18 @@ def _nearest(answerable: Answerable, pieces: Sequence[Piece]) -> Iterator[Piece]
     scores = index.scores(" ".join([question.text, question.expected, *said]), reach=0)
     left = _MOST_STORED
     for place in (-scores).argsort(kind="stable"):
-        left -= len(others[place].text)
-        if left < 0:
-            return
-        yield others[place]
+        if len(others[place].text) <= left:
+            left -= len(others[place].text)
+            yield others[place]
+
+
+def _parts_of(piece: Piece) -> Iterator[Piece]:
+    """Yield a text, or its sentences where it is long: a whole memory file, a log."""
+    if len(piece.text) <= _LONG:
+        yield piece
+    else:
+        for sentence in sentences_of(piece.text):
+            yield from (replace(piece, text=part) for part in wrap(sentence, _LONG))
 
 
 def stored_text(pieces: Iterable[Piece], conversation: Conversation) -> str:
@@ -129,18 +144,24 @@ def stored_text(pieces: Iterable[Piece], conversation: Conversation) -> str:
 
 
 def verdict_of_judge(
-    by_rules: Label, case: StageCase, judged: Mapping[Stage, Judgement], *, abstains: bool, was_cut: bool
+    by_rules: Label,
+    case: StageCase,
+    judged: Mapping[Stage, Judgement],
+    *,
+    abstains: bool,
+    is_outdated: bool,
+    was_cut: bool,
 ) -> Label | None:
     """Return the verdict on a wrong answer by a judge of stages; None where it did not say enough.
 
-    ``abstains``: the reply says that it was never said. ``was_cut``: the budget cut some of the evidence. What a
-    judge is not asked stays as the rules have it: whether the reply is outdated, and where the budget cut.
+    ``abstains``: the reply says that it was never said. ``is_outdated``: it gives a value that was replaced.
+    ``was_cut``: the budget cut some of the evidence. A judge is asked for none of these.
     """
     prompt, stored = case.answer("prompt", judged), case.answer("stored", judged)
     if prompt is None:
         return None
     if prompt:
-        return by_rules if by_rules in _READER else "abstained" if abstains else "misread"
+        return "stale" if is_outdated else "abstained" if abstains else "misread"
     if stored is None:
         return "not_visible" if "stored" in case.known else None
     if stored:

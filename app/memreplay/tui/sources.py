@@ -256,6 +256,7 @@ def recorded(
             events = recording.archive(run.id, conversation_id)
             archive = _ReportingArchive(events, len(conversation.turns), progress)
             timeline = Timeline(conversation, archive=archive)
+            timeline.judge_stages(recording.stage_judgements(run.id, conversation_id))
             _refuse_lost_questions(path, conversation, timeline)
         annotations = annotations_of(path, run.id, conversation_id, shipped=demo_recordings())
     except BaseException:

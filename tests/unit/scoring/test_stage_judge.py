@@ -83,6 +83,12 @@ async def test_the_judge_decides_and_the_rules_are_a_second_opinion(
         )
 
 
+async def test_an_outdated_reply_is_stale_where_the_judge_finds_the_answer_in_the_prompt() -> None:
+    asked = question(supersedes=("blue",))
+    found = judged(await by_facts(lost(), Reply(text="blue"), asked), "facts", {"prompt": YES})
+    assert (found.by_rules, found.label) == ("not_written", "stale")
+
+
 async def test_a_judge_that_agrees_settles_what_the_rules_are_not_sure_of() -> None:
     asked = question("What am I likely?", expected="a keen sailor", evidence=("3",))
     timeline = await by_facts(FactsMemory({}), Reply(text="A cook."), asked)
@@ -122,3 +128,10 @@ async def test_right_answers_and_those_without_memory_have_no_stage_to_judge() -
     )
     for name in ("rag", "closed_book"):
         assert Attributor(timeline).stage_case(answer_of(timeline, name)) is None
+
+
+async def test_of_a_long_stored_text_a_judge_reads_the_sentences_nearest_to_the_answer() -> None:
+    filler = " ".join(f"The weather on day {number} was as it often is there." for number in range(300))
+    timeline = await by_facts(FactsMemory({"1": Fate(f"{filler} The favourite colour is green now.")}))
+    notes = case_of(timeline, "facts").notes("stored")
+    assert "colour is green" in notes and 0 < len(notes) < 9_000
