@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +15,6 @@ import pytest
 
 from memreplay.recording.reader import Recording
 from tests.cli.conftest import RunCli
-from tests.conftest import REPOSITORY
 from tests.stubs.busy_memory import BUSY_WHILE, busy_marker
 from tests.stubs.launcher import TIMEOUT_S, Launcher
 
@@ -69,28 +66,23 @@ def test_a_signal_ends_a_run_whose_memory_is_busy_and_it_can_be_resumed(
 
 
 @pytest.mark.parametrize("signals", [(SIGTERM,), (SIGTERM, SIGTERM), (SIGINT, SIGINT)])
-def test_signals_end_a_server_whose_memory_is_busy(tmp_path: Path, busy: Path, signals: Sequence[Signals]) -> None:
-    command = (sys.executable, "-m", "memreplay", "serve-backend", BUSY, "--port", "0")
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY) as served:
-        try:
-            assert served.stderr is not None
-            address = served.stderr.readline().split("answers at ")[1].split()[0]
-            body = json.dumps({"history": "User: Hello.\nAI: Hello.\n", "message": "How are you?"}).encode()
-            turn = Request(address, body, {"Content-Type": "application/json"})
-            Thread(target=_ask, args=(turn,), daemon=True).start()
-            given_up = time.monotonic() + TIMEOUT_S
-            while not busy_marker(busy).exists():
-                assert time.monotonic() < given_up
-                time.sleep(0.01)
-            began = time.monotonic()
-            for number in signals:
-                served.send_signal(number)
-                time.sleep(0.1)
-            assert served.wait(TIMEOUT_S) == 130
-            assert time.monotonic() - began < MOST_SECONDS
-            assert "Traceback" not in served.stderr.read()
-        finally:
-            served.kill()
+def test_signals_end_a_server_whose_memory_is_busy(
+    launcher: Launcher, tmp_path: Path, busy: Path, signals: Sequence[Signals]
+) -> None:
+    run = launcher.start(tmp_path / "log", "serve-backend", BUSY, "--port", 0)
+    run.wait_until(lambda: "answers at " in run.said)
+    address = run.said.split("answers at ")[1].split()[0]
+    body = json.dumps({"history": "User: Hello.\nAI: Hello.\n", "message": "How are you?"}).encode()
+    turn = Request(address, body, {"Content-Type": "application/json"})
+    Thread(target=_ask, args=(turn,), daemon=True).start()
+    run.wait_until(busy_marker(busy).exists)
+    began = time.monotonic()
+    for number in signals:
+        run.signal(number)
+        time.sleep(0.1)
+    assert run.wait() == 130
+    assert time.monotonic() - began < MOST_SECONDS
+    assert "Traceback" not in run.said
 
 
 def _ask(turn: Request) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from redis import Redis
 
 from memreplay.engine.session import ReplaySession
 from tests.cli.conftest import RunCli
+from tests.stubs.launcher import Launcher
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 from tests.stubs.valkey import started_valkey
 
@@ -77,7 +76,7 @@ def configured(redis_url: str, qdrant: QdrantServerStub, monkeypatch: pytest.Mon
 
 @pytest.mark.usefixtures("configured")
 def test_data_of_runs_is_listed_then_removed_and_nothing_else(
-    run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path
+    run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path: Path
 ) -> None:
     for number in range(2):
         ran = run_cli(
@@ -147,15 +146,20 @@ def test_a_key_that_may_not_write_is_refused_before_anything_is_asked(
 
 @pytest.mark.usefixtures("configured")
 def test_the_data_of_a_run_in_progress_is_left_unless_it_is_forced(
-    run_cli: RunCli, plain: Redis, qdrant: QdrantServerStub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_cli: RunCli,
+    launcher: Launcher,
+    plain: Redis,
+    qdrant: QdrantServerStub,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     ask, cleaned = ReplaySession.ask, []
 
     async def asking(session: ReplaySession, *given: Any, **named: Any) -> Any:
         if not cleaned:
             cleaned.append("")
-            command = (sys.executable, "-m", "memreplay", "doctor", "--clean", "--yes")
-            cleaned[0] = (await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True)).stdout
+            await asyncio.to_thread(launcher.run, tmp_path / "log", "doctor", "--clean", "--yes")
+            cleaned[0] = (tmp_path / "log").read_text()
         return await ask(session, *given, **named)
 
     monkeypatch.setattr(ReplaySession, "ask", asking)

@@ -89,8 +89,9 @@ def test_equal_settings_give_equal_results(run_cli: RunCli, tmp_path: Path, defi
     for concurrency in (1, 3):
         output = tmp_path / f"{concurrency}.json"
         run_cli(
-            "--batch", "--dataset", definitions, "--dataset", "colours", "--examples", 1, *THREE, "--no-cache",
-            "--concurrency", concurrency, "--recording", tmp_path / f"{concurrency}.sqlite3", "--output", output,
+            "--batch", "--dataset", definitions, "--dataset", "colours", "--examples", 1, "--memory-span", 300,
+            *THREE, "--no-cache", "--concurrency", concurrency,
+            "--recording", tmp_path / f"{concurrency}.sqlite3", "--output", output,
         )  # fmt: skip
         results = without_times_and_ids(json.loads(output.read_text()))
         del results["run"]["settings"]["concurrency"]

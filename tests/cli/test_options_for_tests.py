@@ -8,9 +8,12 @@ from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import OpenAIServer, answer
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
+SHORT = ("--examples", 1, "--memory-span", 300)
+"""One test, with little said between what it tells and what it asks."""
+
 
 def test_options_without_effect_are_reported_in_one_line(run_cli: RunCli, tmp_path: Path) -> None:
-    given = ("--shuffle-choices", "--perceive", "--estimate", "--examples", 1)
+    given = ("--shuffle-choices", "--perceive", "--estimate", *SHORT)
     ran = run_cli("--batch", "--dataset", "colours", *given, "--recording", tmp_path / "r.sqlite3")
     assert ran.code == 0, ran.err
     assert "warning: --shuffle-choices: no effect since no question has options" in ran.err
@@ -40,7 +43,7 @@ def test_an_answer_key_has_no_effect_on_tests_and_is_refused_if_it_is_missing(
     run_cli: RunCli, tmp_path: Path
 ) -> None:
     key = tmp_path / "key.json"
-    given = ("--batch", "--dataset", "colours", "--estimate", "--recording", tmp_path / "r.sqlite3")
+    given = ("--batch", "--dataset", "colours", *SHORT, "--estimate", "--recording", tmp_path / "r.sqlite3")
     refused = run_cli(*given, "--answer-key", key)
     assert refused.code == 2 and "key.json" in refused.err and "Traceback" not in refused.err
     key.write_text("{}")

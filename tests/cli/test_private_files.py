@@ -56,6 +56,7 @@ def _open_to_others(folder: Path) -> list[str]:
     return [f"{path} {mode:o}" for path, mode in found if mode != (0o700 if path.is_dir() else 0o600)]
 
 
+@pytest.mark.usefixtures("embedded_by_words")
 def test_all_that_a_run_leaves_in_caches_and_recordings_is_its_owners(
     run_cli: RunCli, machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +65,7 @@ def test_all_that_a_run_leaves_in_caches_and_recordings_is_its_owners(
     recording = machine / "runs" / "mine" / "r.sqlite3"
     with OpenAIServer([answer("Nimbus Labs", prompt_tokens=3, completion_tokens=1)]) as server:
         ran = run_cli(
-            "--batch", "--dataset", "identity-01", "--dataset", "technical-01", "--backend", "hybrid",
+            "--batch", "--dataset", "identity-01", "--backend", "hybrid",
             "--backend", "rag", "--backend", "tests.stubs.noting_memory:Noting",
             "--model", "openai/stub", "--api-base", server.url, "--recording", recording,
             "--output", machine / "r.json",

@@ -19,10 +19,11 @@ from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, fa
 from tests.stubs.tests_to_run import python_dataset, small_definitions
 
 JUDGE = "openai/gpt-4o-mini"
+MEMORY = "full_context"
 
 
 def options(server: OpenAIServer, dataset: object, folder: Path, *more: object) -> tuple[object, ...]:
-    asked = ("--dataset", dataset, "--backend", "rag", "--model", "openai/stub", "--api-base", server.url)
+    asked = ("--dataset", dataset, "--backend", MEMORY, "--model", "openai/stub", "--api-base", server.url)
     written = ("--recording", folder / "r.sqlite3", "--output", folder / "r.json")
     return ("--batch", *asked, *written, "--concurrency", 1, *more)
 
@@ -187,8 +188,8 @@ def test_a_test_that_was_not_graded_has_what_failed_asked_again_and_nothing_else
         again = run_cli(*here, "--resume", "--retry-errors")
         assert (again.code, len(server.requests)) == (0, calls_again), again.err
     retried = results(tmp_path)
-    paid_for_judging = retried["backends"]["rag"]["tests"].pop("benchmark_cost_usd")
-    due = expected["backends"]["rag"]["tests"].pop("benchmark_cost_usd")
+    paid_for_judging = retried["backends"][MEMORY]["tests"].pop("benchmark_cost_usd")
+    due = expected["backends"][MEMORY]["tests"].pop("benchmark_cost_usd")
     for row in (*retried["questions"], *expected["questions"]):
         del row["benchmark_cost_usd"]
     assert retried == expected

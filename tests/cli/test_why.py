@@ -157,19 +157,11 @@ def test_killed_it_continues_with_the_same_command_and_asks_nothing_twice(
 ) -> None:
     recording = tmp_path / "r.sqlite3"
     with OpenAIServer(lambda received: answer("A walrus, perhaps.")) as server:
-        ran = run_cli(*options(server, recording))
+        asked = ("--model", "openai/stub", "--api-base", server.url, "--no-cache")
+        one = ("--dataset", "identity-02", "--backend", "rag", "--top-k", 1)
+        ran = run_cli("--batch", *one, *asked, "--recording", recording)
         assert ran.code == 0, ran.err
-        why = (
-            "why",
-            recording,
-            "--model",
-            "openai/stub",
-            "--api-base",
-            server.url,
-            "--no-cache",
-            "--concurrency",
-            1,
-        )
+        why = ("why", recording, *asked, "--concurrency", 1)
         for killed_after in (1, 7):
             server.requests.clear()
             run = launcher.start(tmp_path / "log", *why)

@@ -90,8 +90,8 @@ MATRIX: Final = (
     ),
     Row(
         "clients of a served memory",
-        f"{len(REQUESTS)} requests; 1,000 clients at once, again and again; clients that leave; idle sessions; an"
-        " end while it loads",
+        f"{len(REQUESTS)} requests; twice as many clients at once as sessions, twice; clients that leave; idle"
+        " sessions; an end while it loads",
         "refused in a sentence, no stack trace, bounded sessions, flat memory",
         "test_served.py",
     ),

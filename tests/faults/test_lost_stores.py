@@ -43,10 +43,11 @@ class Servers:
     port: int = 0
     process: int = 0
 
-    @property
-    def options(self) -> tuple[object, ...]:
-        stores = ("--redis-url", f"redis://127.0.0.1:{self.port}", "--qdrant-url", self.qdrant.url)
-        return (*stores, "--model", "openai/stub", "--api-base", self.model.url)
+    def options(self, memory: str) -> tuple[object, ...]:
+        """The model, and the servers of the stores that a memory has."""
+        redis = ("--redis-url", f"redis://127.0.0.1:{self.port}") if memory in _IN_REDIS else ()
+        qdrant = ("--qdrant-url", self.qdrant.url) if memory in _IN_QDRANT else ()
+        return (*redis, *qdrant, "--model", "openai/stub", "--api-base", self.model.url)
 
     @contextmanager
     def plain_redis(self) -> Iterator[Redis]:
@@ -303,7 +304,7 @@ def _play(
         patch.setattr(PlainProgress, "ingested", having_ingested)
         ran = run_cli(
             "--batch", "--dataset", dataset, "--backend", memory, "--concurrency", 1, "--no-cache",
-            "--recording", folder / "r.sqlite3", "--output", folder / "r.json", *servers.options, *more,
+            "--recording", folder / "r.sqlite3", "--output", folder / "r.json", *servers.options(memory), *more,
         )  # fmt: skip
     assert "Traceback" not in ran.err
     return ran.code, ran.err
