@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from memreplay.paths import demo_recordings
 from tests.stubs.launcher import Launcher
 from tests.stubs.own_machine import set_up, share_vectors
 
@@ -25,6 +26,9 @@ settings.load_profile("steady")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHARED_DATA = REPOSITORY.parent / "shared" / "data"
+
+SMALL_DEMO = min(demo_recordings(), key=lambda path: path.stat().st_size)
+"""For tests that need some recording of a real run: what is read of the large one takes a second."""
 
 IN_MEMORY = Path("/dev/shm")
 ROOM_IN_MEMORY = 4 << 30

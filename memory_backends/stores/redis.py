@@ -204,10 +204,10 @@ class RedisConnection:
 
     async def warnings(self) -> list[str]:
         """Return what may make this server lose data during a run; nothing where it does not say."""
-        from redis.exceptions import RedisError
-
         if not self.is_shared:
             return []
+        from redis.exceptions import RedisError
+
         try:
             info: Mapping[str, Any] = await respecting_cancellation(self.client.info("memory"))
         except (RedisError, OSError):

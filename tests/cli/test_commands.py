@@ -35,6 +35,16 @@ def test_a_batch_never_loads_the_screen(launcher: Launcher, tmp_path: Path) -> N
     assert "litellm" in loaded and "textual" not in loaded
 
 
+def test_a_batch_without_redis_never_loads_it(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("redis", "redis.asyncio", "redis.exceptions", "fakeredis"):
+        monkeypatch.setitem(sys.modules, name, None)
+    asked = ("--batch", "--dataset", "identity-01", "--backend", "rag")
+    ran = run_cli(*asked, "--recording", tmp_path / "r.sqlite3")
+    assert ran.code == 0, ran.err
+
+
 def test_doctor_finds_the_embedded_defaults_ok(run_cli: RunCli) -> None:
     ran = run_cli("doctor")
     assert ran.code == 0

@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.paths import demo_recording
 from tests.cli.conftest import Ran, RunCli
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, SMALL_DEMO
 from tests.stubs.launcher import Launcher
 
 _BATCH = ("--batch", "--dataset", "identity-01", "--backend", "closed_book")
@@ -22,7 +21,7 @@ _BATCH = ("--batch", "--dataset", "identity-01", "--backend", "closed_book")
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Path:
-    return Path(shutil.copy(demo_recording(), tmp_path / "run.json"))
+    return Path(shutil.copy(SMALL_DEMO, tmp_path / "run.json"))
 
 
 def refused(ran: Ran, *words: str) -> None:

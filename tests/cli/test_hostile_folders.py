@@ -13,8 +13,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from memreplay.paths import demo_recording
 from tests.cli.test_serve import MOST_SECONDS, admitted, free_port, screen_of, serving
+from tests.conftest import SMALL_DEMO
 from tests.tui.builder import record
 
 MODULES = """
@@ -45,11 +45,11 @@ BEYOND_REACH = set(
 
 MODULE = "open(__file__ + '.ran', 'w').close()\nraise ImportError(__file__)\n"
 
-RUN = ("--batch", "--dataset", "identity-06", "--dataset", "multi-05", "--limit", "1", "--backend")
+RUN = ("--batch", "--dataset", "identity-06", "--limit", "1", "--backend")
 COMMANDS = {
     "batch": (*RUN, "hybrid", "--backend", "rag"),
     "workers": (*RUN, "hybrid", "--workers", "2"),
-    "local cluster": (*RUN, "full_context", "--cluster", "local:2"),
+    "local cluster": (*RUN, "full_context", "--cluster", "local:1"),
     "doctor": ("doctor",),
     "report": ("report", "r.sqlite3", "--output", "results.html", "--output", "results.csv"),
     "why": ("why", "demo.sqlite3", "--offline", "--limit", "1"),
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
     for name in MODULES:
         (made / f"{name}.py").write_text(MODULE)
     record(made / "r.sqlite3", "tiny-01")
-    shutil.copy(demo_recording(), made / "demo.sqlite3")
+    shutil.copy(SMALL_DEMO, made / "demo.sqlite3")
     return made
 
 
@@ -115,8 +115,8 @@ def test_a_memory_of_that_folder_is_found_and_nothing_else(folder: Path, more: t
         "from memory_backends.examples.notebook import NotebookMemory\n\nclass Mine(NotebookMemory):\n    pass\n"
     )
     ran = _run(
-        folder, *_memreplay(), "--batch", "--dataset", "identity-06", "--dataset", "multi-05",
-        "--backend", "own:Mine", "--backend", *more, "--recording", "new.sqlite3", "--output", "new.json",
+        folder, *_memreplay(), *RUN, "own:Mine", "--backend", *more,
+        "--recording", "new.sqlite3", "--output", "new.json",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert _imported(folder) == []

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.conftest import RunCli
 from tests.unit.conversations.samples import mc10_haystack, mc10_row, written, written_lines
 
-ROWS = 30
+ROWS = 20
 """More than the conversations that a run holds open at once."""
 
 TURNS = 200

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from memreplay.paths import demo_recording
+from tests.conftest import SMALL_DEMO
 
 _MAY_READ_ALONE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
 """Takes from root what lets it write everywhere."""
@@ -28,7 +28,7 @@ def recording(tmp_path: Path) -> Iterator[Path]:
     """The demo, without its stored scores, in a folder that a test makes read-only."""
     folder = tmp_path / "theirs"
     folder.mkdir()
-    path = Path(shutil.copy(demo_recording(), folder / "r.sqlite3"))
+    path = Path(shutil.copy(SMALL_DEMO, folder / "r.sqlite3"))
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("delete from scores")
     yield path

@@ -48,17 +48,24 @@ def run_all(
     backends: Sequence[str],
     *more: object,
     code: int = 0,
+    conversations: Sequence[str] = CONVERSATIONS,
 ) -> tuple[dict[str, Any], list[str]]:
     """The results, and the prompts that the server was sent."""
     folder.mkdir()
     before = len(server.requests)
-    ran = run_cli(*options(server, folder, backends, *more))
+    ran = run_cli(*options(server, folder, backends, *more, conversations=conversations))
     assert ran.code == code, ran.err
     return without_where(results(folder)), sorted(request.prompt for request in server.requests[before:])
 
 
-def options(server: OpenAIServer, folder: Path, backends: Sequence[str], *more: object) -> tuple[object, ...]:
-    datasets = [word for name in CONVERSATIONS for word in ("--dataset", name)]
+def options(
+    server: OpenAIServer,
+    folder: Path,
+    backends: Sequence[str],
+    *more: object,
+    conversations: Sequence[str] = CONVERSATIONS,
+) -> tuple[object, ...]:
+    datasets = [word for name in conversations for word in ("--dataset", name)]
     memories = [word for name in backends for word in ("--backend", name)]
     written = ("--recording", folder / "r.sqlite3", "--output", folder / "r.json")
     model = ("--model", "openai/stub", "--api-base", server.url)
@@ -70,49 +77,47 @@ def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-this-test")
 
 
-def test_rows_and_requests_are_those_of_one_process(run_cli: RunCli, tmp_path: Path) -> None:
+@pytest.fixture
+def deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that says how often a worker dies while it plays the second conversation."""
+    monkeypatch.setenv(dying_memory.DEATHS, str(tmp_path / "deaths"))
+    monkeypatch.setenv(dying_memory.DIES_IN, CONVERSATIONS[1])
+    return tmp_path / "deaths"
+
+
+def test_rows_and_requests_are_those_of_one_process_also_where_a_worker_is_lost(
+    run_cli: RunCli, tmp_path: Path, deaths: Path
+) -> None:
+    kinds = [("--workers", 2)] + [("--cluster", "local:2")] * bool(find_spec("distributed"))
     with OpenAIServer(reply_to) as server:
         asked = (run_cli, server)
-        here = run_all(*asked, tmp_path / "here", MEMORIES, "--fresh", "--perceive")
-        assert run_all(*asked, tmp_path / "there", MEMORIES, "--fresh", "--perceive", "--workers", 2) == here
-        if find_spec("distributed"):
-            dask = ("--cluster", "local:2")
-            assert run_all(*asked, tmp_path / "Dask", MEMORIES, "--fresh", "--perceive", *dask) == here
+        here = run_all(*asked, tmp_path / "here", (*MEMORIES, DYING), "--fresh", "--perceive")
+        for workers in kinds:
+            deaths.write_text("once\n")
+            folder = tmp_path / workers[0]
+            there = run_all(*asked, folder, (*MEMORIES, DYING), "--fresh", "--perceive", *workers)
+            assert not deaths.read_text() and there == here, workers
 
 
-@pytest.mark.parametrize(
-    ("memories", "workers"),
-    [
-        pytest.param(("hybrid", DYING, "--extractor", "openai/reads"), ("--workers", "2"), id="processes"),
-        pytest.param(("full_context", DYING), ("--cluster", "local:2"), marks=needs_dask, id="Dask"),
-    ],
-)
-def test_a_lost_worker_costs_only_that_a_conversation_is_played_again(
-    run_cli: RunCli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    memories: tuple[str, ...],
-    workers: tuple[str, ...],
+def test_what_memories_asked_a_model_is_not_asked_again_after_a_worker_is_lost(
+    run_cli: RunCli, tmp_path: Path, deaths: Path
 ) -> None:
-    """What memories asked a model before is not asked, nor paid, again."""
-    deaths = tmp_path / "deaths"
-    monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
-    monkeypatch.setenv(dying_memory.DIES_IN, "technical-09")
+    """One conversation, so that of two workers the second takes over from the first."""
+    memories, one = ("hybrid", DYING), CONVERSATIONS[1:2]
     with OpenAIServer(reply_to) as server:
-        here, asked = run_all(run_cli, server, tmp_path / "here", memories[:2], *memories[2:])
+        asked = (run_cli, server)
+        here = run_all(*asked, tmp_path / "here", memories, "--extractor", "openai/reads", conversations=one)
         deaths.write_text("once\n")
-        there, asked_there = run_all(run_cli, server, tmp_path / "there", memories[:2], *memories[2:], *workers)
-    assert not deaths.read_text() and asked_there == asked
-    assert there["questions"] == here["questions"]
+        more = ("--extractor", "openai/reads", "--workers", 2)
+        there = run_all(*asked, tmp_path / "there", memories, *more, conversations=one)
+    assert not deaths.read_text() and there[1] == here[1]
+    assert there[0]["questions"] == here[0]["questions"]
 
 
 def test_a_conversation_that_ends_every_worker_is_an_error_of_its_own_rows(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run_cli: RunCli, tmp_path: Path, deaths: Path
 ) -> None:
-    deaths = tmp_path / "deaths"
     deaths.write_text("again\n" * 100)
-    monkeypatch.setenv(dying_memory.DEATHS, str(deaths))
-    monkeypatch.setenv(dying_memory.DIES_IN, "technical-09")
     with OpenAIServer(reply_to) as server:
         found, _ = run_all(run_cli, server, tmp_path / "there", [DYING], "--workers", "2", code=3)
     failed = {row["conversation"]: row["error"] for row in found["questions"] if row["outcome"] == "error"}
@@ -123,16 +128,18 @@ def test_an_interrupted_run_with_workers_is_resumed_without_asking_twice(
     run_cli: RunCli, launcher: Launcher, tmp_path: Path
 ) -> None:
     with OpenAIServer(reply_to) as server:
-        here, asked = run_all(run_cli, server, tmp_path / "here", ["rag"])
+        here, asked = run_all(run_cli, server, tmp_path / "here", ["full_context"])
     log, there = tmp_path / "log", tmp_path / "there"
     there.mkdir()
     with OpenAIServer(reply_to) as server:
-        run = launcher.start(log, *options(server, there, ["rag"], "--workers", 2))
+        run = launcher.start(log, *options(server, there, ["full_context"], "--workers", 2))
         run.wait_until(lambda: len(server.requests) >= 4)
         run.signal(SIGINT)
         assert run.wait() == 130, run.said
         assert len(server.requests) < 2 * QUESTIONS
-        assert launcher.run(log, *options(server, there, ["rag"], "--workers", 3, "--resume")) == 0, run.said
+        assert launcher.run(log, *options(server, there, ["full_context"], "--workers", 3, "--resume")) == 0, (
+            run.said
+        )
         assert sorted(request.prompt for request in server.requests) == asked
     assert without_where(results(there)) == here
 
@@ -142,8 +149,8 @@ def test_a_worker_whose_extractor_is_refused_stops_the_run(run_cli: RunCli, tmp_
         return failure(401, "no such key") if received.body["model"] == "reads" else reply_to(received)
 
     with OpenAIServer(refuses_the_extractor) as server:
-        arguments = options(server, tmp_path, ["hybrid"], "--extractor", "openai/reads", "--workers", 2)
-        ran = run_cli(*arguments)
+        more = ("--extractor", "openai/reads", "--workers", 2)
+        ran = run_cli(*options(server, tmp_path, ["hybrid"], *more, conversations=CONVERSATIONS[:1]))
     assert ran.code == 5 and "openai/reads" in ran.err and "Traceback" not in ran.err
 
 

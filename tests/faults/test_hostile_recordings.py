@@ -17,12 +17,11 @@ import pytest
 
 import memreplay
 from memreplay.errors import RecordingError
-from memreplay.paths import demo_recording
 from memreplay.recording.bodies import MOST_JOINED_CHARACTERS
 from memreplay.recording.connection import MOST_BYTES_OF_A_VALUE
 from memreplay.tui.sources import recorded, recorded_conversations
 from tests.cli.conftest import Ran, RunCli
-from tests.conftest import REPOSITORY
+from tests.conftest import REPOSITORY, SMALL_DEMO
 from tests.faults.effort import examples
 
 BYTES_A_PAGE = 4096
@@ -296,7 +295,7 @@ def _look_at(path: Path) -> None:
 @pytest.mark.parametrize("block", range(examples(4)))
 def test_a_demo_with_bytes_overwritten_is_shown_or_a_sentence(run_cli: RunCli, tmp_path: Path, block: int) -> None:
     """Half of the bytes are in the first pages, where the schema and the short tables are."""
-    whole, path = demo_recording().read_bytes(), tmp_path / "r.sqlite3"
+    whole, path = SMALL_DEMO.read_bytes(), tmp_path / "r.sqlite3"
     for seed in range(block * FILES_A_BLOCK, (block + 1) * FILES_A_BLOCK):
         drawn = Random(seed)
         damaged = bytearray(whole)
@@ -350,7 +349,7 @@ def test_a_number_that_cannot_be_one_is_unknown_or_a_sentence(
 
 def test_numbers_that_cannot_be_any_are_said_on_the_screen_and_in_python(tmp_path: Path) -> None:
     path = tmp_path / "odd.sqlite3"
-    shutil.copy(demo_recording(), path)
+    shutil.copy(SMALL_DEMO, path)
     with closing(sqlite3.connect(path)) as db:
         db.execute("update events set body = json_set(body, '$.recall_ms', 'soon') where kind = 'question_asked'")
         db.commit()

@@ -27,6 +27,7 @@ from tests.faults.effort import TORTURE
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer
 from tests.stubs.qdrant_server import QdrantServerStub, qdrant_server
 from tests.stubs.valkey import started_valkey
+from tests.unit.conversations.samples import boat_conversation, written
 
 Moment = Literal["filling", "between", "asking", "last answer"]
 MOMENTS: Final = get_args(Moment)
@@ -261,14 +262,14 @@ class Striking:
             self.strike()
 
 
-_ASKS: Final = 5
+_ASKS: Final = 3
 
 
 def _play(
     run_cli: RunCli, folder: Path, memory: str, servers: Servers, striking: Striking | None, *more: object
 ) -> tuple[int, str]:
-    """The exit code of a run of five questions, one after another, and what it said."""
-    folder.mkdir(exist_ok=True)
+    """The exit code of a run of three questions, one after another, and what it said."""
+    dataset = written(folder / "harbour-07.json", boat_conversation())
 
     step, ask, ingested = ReplaySession.step, ReplaySession.ask, PlainProgress.ingested
     asked: Counter[ReplaySession] = Counter()
@@ -283,7 +284,7 @@ def _play(
         if striking is None or backend != memory:
             return await ask(session, question, backend, *more, **named)
         asked[session] += 1
-        if asked[session] == _ASKS // 2:
+        if asked[session] == _ASKS - 1:
             striking.at("asking")
         answer = await ask(session, question, backend, *more, **named)
         answered[session] += 1
@@ -301,7 +302,7 @@ def _play(
         patch.setattr(ReplaySession, "ask", asking)
         patch.setattr(PlainProgress, "ingested", having_ingested)
         ran = run_cli(
-            "--batch", "--dataset", "identity-01", "--backend", memory, "--concurrency", 1, "--no-cache",
+            "--batch", "--dataset", dataset, "--backend", memory, "--concurrency", 1, "--no-cache",
             "--recording", folder / "r.sqlite3", "--output", folder / "r.json", *servers.options, *more,
         )  # fmt: skip
     assert "Traceback" not in ran.err

@@ -169,8 +169,8 @@ async def test_many_clients_at_once_are_served_or_told_to_wait(service: Service)
 
     held, outcomes = [], []
     async with ClientSession() as http:
-        for clients in (2 * MAX_SESSIONS, 4 * MAX_SESSIONS):
-            outcomes += await asyncio.gather(*(client(http) for _ in range(clients)))
+        for _ in range(2):
+            outcomes += await asyncio.gather(*(client(http) for _ in range(2 * MAX_SESSIONS)))
             gc.collect()
             held.append(_memories())
         async with http.get(f"{service.base}/sessions") as response:

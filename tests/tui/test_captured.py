@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -130,10 +131,11 @@ async def test_a_marked_question_is_kept_as_a_dataset_and_a_test(
     assert (question.text, question.expected) == (SAYS[-1], "promotion")
     ran = await asyncio.to_thread(
         subprocess.run,
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name],
+        [sys.executable, "-m", "pytest", "-q", "-p", "memreplay", "-p", "no:cacheprovider", test.name],
         capture_output=True,
         text=True,
         cwd=kept,
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         check=False,
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -43,7 +43,7 @@ def commands_in(text: str) -> set[str]:
     """Characters that a terminal or a text renderer would act on."""
     return {
         char
-        for char in text
+        for char in set(text)
         if char != "\n" and char not in JOINERS and category(char) in ("Cc", "Cf", "Zl", "Zp", "Cs")
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -9,8 +10,8 @@ import signal
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 
@@ -23,6 +24,33 @@ LONGEST = 120.0
 """Seconds that a program in a terminal of its own is waited for."""
 
 _PAUSE = 0.01
+
+HOST = """
+import json, os, sys
+import memreplay.tui.app, memreplay.tui.screens.regression, memreplay.tui.screens.replay
+import tests.stubs.live_assembly, tests.tui.builder
+
+for line in sys.stdin:
+    terminal, program, *arguments = json.loads(line)
+    opened = os.open(terminal, os.O_RDWR | os.O_NOCTTY)
+    if (pid := os.fork()) == 0:
+        break
+    os.close(opened)
+    print(pid, flush=True)
+    _, status = os.waitpid(pid, 0)
+    print(os.waitstatus_to_exitcode(status), flush=True)
+else:
+    sys.exit()
+for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+    os.dup2(opened, number)
+    stream = os.fdopen(number, mode, encoding="utf-8", closefd=False)
+    setattr(sys, name, stream)
+    setattr(sys, f"__{name}__", stream)
+os.close(opened)
+sys.argv = ["-c", *arguments]
+exec(program, {"__name__": "__main__"})
+"""
+"""Imports what is slow to import, then forks a child for each program. A child ends as any Python does."""
 
 SCRIPT = """
 import asyncio, sys, threading
@@ -44,15 +72,6 @@ run_tui(Launch(
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_leaving_does_not_wait_for_a_thread_that_never_ends(tmp_path: Path) -> None:
-    with _in_a_terminal(SCRIPT, str(tmp_path / "live.sqlite3")) as (terminal, process):
-        terminal.wait_for(b"tiny-01")
-        terminal.type(b"q")
-        terminal.wait_for(b"\x1b[?1049l")
-        assert terminal.code_of(process) == 0
-
-
 CRASH = """
 from memreplay.tui import run_tui
 from memreplay.tui.launch import Launch
@@ -65,6 +84,33 @@ StartScreen.on_key = broken
 run_tui(Launch(datasets=list, load=lambda specs, catalog: [], recordings=list, assemble=None, backends=("rag",),
                all_backends=("rag",), model="stub"))
 """
+
+
+class _Process:
+    """A child of the host."""
+
+    def __init__(self, host: subprocess.Popen[str]) -> None:
+        assert host.stdout is not None
+        self._ends = host.stdout
+        self._pid = int(self._ends.readline())
+        self._code: int | None = None
+
+    def poll(self) -> int | None:
+        if self._code is None and select.select([self._ends], [], [], 0)[0]:
+            self._code = int(self._ends.readline())
+        return self._code
+
+    def wait(self) -> int:
+        """The exit code; minus the signal where one ended it."""
+        if self._code is None:
+            assert select.select([self._ends], [], [], LONGEST)[0], "it did not end"
+        code = self.poll()
+        assert code is not None
+        return code
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.poll() is None:
+            os.kill(self._pid, number)
 
 
 class _Terminal:
@@ -94,7 +140,7 @@ class _Terminal:
                 return read
         raise AssertionError(f"the program closed the terminal after {self._written!r}")
 
-    def code_of(self, process: subprocess.Popen[bytes]) -> int:
+    def code_of(self, process: _Process) -> int:
         """The exit code. Until then all is read: who writes to a terminal that nobody reads never ends."""
         deadline = monotonic() + LONGEST
         while process.poll() is None:
@@ -102,32 +148,53 @@ class _Terminal:
             if select.select([self.side], [], [], _PAUSE)[0]:
                 with suppress(OSError):
                     self._written += os.read(self.side, 65536)
-        return process.returncode
+        return process.wait()
 
     def close(self) -> None:
         with suppress(OSError):
             os.close(self.side)
 
 
-@contextmanager
-def _in_a_terminal(*program: str) -> Iterator[tuple[_Terminal, subprocess.Popen[bytes]]]:
-    ours, theirs = pty.openpty()
-    terminal = _Terminal(ours)
-    process = subprocess.Popen(
-        [sys.executable, "-c", *program],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=REPOSITORY,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"},
-    )
-    os.close(theirs)
-    try:
-        yield terminal, process
-    finally:
-        process.kill()
-        process.wait()
-        terminal.close()
+InATerminal = Callable[..., AbstractContextManager[tuple[_Terminal, _Process]]]
+
+
+@pytest.fixture(scope="module")
+def in_a_terminal() -> Iterator[InATerminal]:
+    """Starts one program at a time in a terminal of its own."""
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"}
+    host = subprocess.Popen(
+        [sys.executable, "-c", HOST],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment,
+    )  # fmt: skip
+    assert host.stdin is not None
+    orders = host.stdin
+
+    @contextmanager
+    def started(*program: str) -> Iterator[tuple[_Terminal, _Process]]:
+        ours, theirs = pty.openpty()
+        terminal = _Terminal(ours)
+        orders.write(json.dumps([os.ttyname(theirs), *program]) + "\n")
+        orders.flush()
+        process = _Process(host)
+        os.close(theirs)
+        try:
+            yield terminal, process
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            terminal.close()
+
+    yield started
+    host.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_leaving_does_not_wait_for_a_thread_that_never_ends(in_a_terminal: InATerminal, tmp_path: Path) -> None:
+    with in_a_terminal(SCRIPT, str(tmp_path / "live.sqlite3")) as (terminal, process):
+        terminal.wait_for(b"tiny-01")
+        terminal.type(b"q")
+        terminal.wait_for(b"\x1b[?1049l")
+        assert terminal.code_of(process) == 0
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
@@ -136,9 +203,11 @@ def _in_a_terminal(*program: str) -> Iterator[tuple[_Terminal, subprocess.Popen[
     [signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT],
     ids=["terminate", "hang up", "interrupt", "quit"],
 )
-def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path, number: signal.Signals) -> None:
+def test_ended_from_outside_a_run_is_interrupted_in_its_recording(
+    in_a_terminal: InATerminal, tmp_path: Path, number: signal.Signals
+) -> None:
     recording = tmp_path / "live.sqlite3"
-    with _in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
+    with in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
         terminal.wait_for(b"tiny-01")
         terminal.type(b".")
         terminal.wait_for(b"turn 1/")
@@ -152,21 +221,21 @@ def test_ended_from_outside_a_run_is_interrupted_in_its_recording(tmp_path: Path
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize("signals", [[], [signal.SIGHUP]], ids=["no signal", "hang up"])
 def test_a_terminal_that_is_closed_leaves_the_run_interrupted(
-    tmp_path: Path, signals: list[signal.Signals]
+    in_a_terminal: InATerminal, tmp_path: Path, signals: list[signal.Signals]
 ) -> None:
     recording = tmp_path / "live.sqlite3"
-    with _in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
+    with in_a_terminal(SCRIPT, str(recording)) as (terminal, process):
         terminal.wait_for(b"tiny-01")
         terminal.type(b".")
         terminal.wait_for(b"turn 1/")
         terminal.close()
-        assert process.wait(timeout=LONGEST) == 130
+        assert process.wait() == 130
     assert Recording.open(recording).run().status == "interrupted"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_after_a_crash_the_terminal_is_as_it_was() -> None:
-    with _in_a_terminal(CRASH) as (terminal, process):
+def test_after_a_crash_the_terminal_is_as_it_was(in_a_terminal: InATerminal) -> None:
+    with in_a_terminal(CRASH) as (terminal, process):
         terminal.wait_for(b"memreplay")
         terminal.type(b"z")
         terminal.wait_for(b"\x1b[?1049l")

@@ -22,7 +22,7 @@ from memreplay.tui.widgets.lines_view import LinesView
 from tests.conftest import REPOSITORY
 from tests.stubs.live_assembly import StubAssembly
 from tests.tui.builder import conversation
-from tests.tui.conftest import Entry, open_app, until
+from tests.tui.conftest import Entry, open_app, open_replay, until
 
 
 async def listed(pilot: Pilot[None]) -> None:
@@ -142,6 +142,30 @@ async def test_without_a_recording_the_conversations_have_the_focus(launch: Laun
         focused = pilot.app.screen.focused
         assert focused is not None
         assert focused.id == "datasets"
+
+
+async def test_what_the_command_line_asks_for_opens_before_any_list_is_read(recorded: Launch) -> None:
+    read: list[Path] = []
+
+    def recordings() -> Sequence[Path]:
+        read.extend(recorded.recordings())
+        return read
+
+    async with open_replay(replace(recorded, recordings=recordings)) as pilot:
+        assert read == []
+        await pilot.press("escape")
+        await listed(pilot)
+        assert pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0
+
+
+async def test_why_a_recording_did_not_open_is_said_when_the_lists_are_there(
+    launch: Launch, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.sqlite3"
+    broken.write_text("a text", encoding="utf-8")
+    async with open_app(replace(launch, recording=broken, recordings=list)) as pilot:
+        await listed(pilot)
+        assert "broken.sqlite3" in status_of(pilot)
 
 
 @pytest.mark.parametrize("module", ["memreplay.tui, memreplay.tui.launch", "memreplay.cli.replay"])

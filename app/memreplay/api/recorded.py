@@ -20,7 +20,7 @@ from memreplay.conversations.models import Conversation, Turn
 from memreplay.errors import RecordingError, UsageError
 from memreplay.grading import Outcome
 from memreplay.numbers import counted
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunStatus
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
 from memreplay.scoring.attribution import Attribution, Attributor

@@ -83,12 +83,13 @@ class _StageJob:
 
     async def estimate(self) -> None:
         """Ask about all stages: the second is asked only where the first does not tell."""
-        for stage, notes in self.case.notes.items():
-            if isinstance(notes, str) and stage not in self.known:
+        for stage in STAGE_RUBRICS.values():
+            if stage not in self.case.known and stage not in self.known:
                 await self._asked(stage)
 
     async def _asked(self, stage: Stage) -> Judgement:
-        return await self.judge.judge_stage(self.case.question, self.case.said, str(self.case.notes[stage]), stage)
+        question, notes = self.case.answerable.question, self.case.notes(stage)
+        return await self.judge.judge_stage(question, self.case.said, notes, stage)
 
 
 async def rejudge(

@@ -47,8 +47,8 @@ from memreplay.engine.events import (
 )
 from memreplay.errors import RecordingInUseError
 from memreplay.llm import AS_RECORDED
-from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.captured import CAPTURED, captured_until, replace_captured_run
+from memreplay.recording.damage import reporting_damage
 from memreplay.text import normalised
 
 DEFAULT_OWNER: Final = "agent"

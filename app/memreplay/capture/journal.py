@@ -31,8 +31,8 @@ from memory_backends.private_files import OWNERS_FILE, make_private_folder
 from memreplay.errors import RecordingError
 from memreplay.llm.secrets import known_secrets
 from memreplay.numbers import finite
-from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import connect, connect_read_only
+from memreplay.recording.damage import reporting_damage
 
 Source = Literal["message", "call", "span", "mcp", "mark", "lost", "redacted", "unreadable"]
 """The subject of a note: a message of the conversation, a call of a Python memory, an OpenTelemetry span, a tool

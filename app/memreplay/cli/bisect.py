@@ -29,7 +29,7 @@ from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.bisecting import BY, By, last_turn, lifetimes, memories_in, question_in
 from memreplay.runtime.reasking import Reasking

@@ -16,7 +16,7 @@ from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.debugger.budget import budget_curves
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.rich_console import terminal_console
 from memreplay.views.panels.budget import budget_table

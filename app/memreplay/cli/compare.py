@@ -22,7 +22,7 @@ from memreplay.errors import EXIT_DONE, EXIT_QUESTION_ERRORS, EXIT_REGRESSION, U
 from memreplay.files import NOT_REGULAR, is_irregular, write_whole
 from memreplay.numbers import counted, points
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.rejudgements import named_pair
 from memreplay.scoring.comparisons import SIGNIFICANCE_LEVEL

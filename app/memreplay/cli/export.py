@@ -14,7 +14,7 @@ from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import UsageError
 from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 
 _TURN_NUMBERS = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")

@@ -26,8 +26,8 @@ from memreplay.cli.why import exit_code_of
 from memreplay.debugger.alignment import diverges_at
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.branches import Branch, file_of_branches, opened_for_branches
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.branching import FORMS, BranchRun, Edits, existing_branch, is_complete
 from memreplay.runtime.branching import fork as prepared

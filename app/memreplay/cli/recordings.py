@@ -13,7 +13,7 @@ from memreplay.errors import EXIT_QUESTION_ERRORS, RecordingError, UsageError
 from memreplay.numbers import counted
 from memreplay.paths import recording_files
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.overview import progress_of
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.terminal import say

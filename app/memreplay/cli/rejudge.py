@@ -26,7 +26,7 @@ from memreplay.files import write_whole
 from memreplay.llm.judging import BY_STAGES, rubric_named
 from memreplay.numbers import counted
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.rejudgements import JudgePair, judgements_of, pairs_in
 from memreplay.rich_console import terminal_console

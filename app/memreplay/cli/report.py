@@ -27,7 +27,7 @@ from memreplay.cli.options import (
 )
 from memreplay.errors import RecordingError, UsageError
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.rejudgements import named_pair
 from memreplay.recording.run_rows import store_scores

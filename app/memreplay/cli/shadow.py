@@ -20,7 +20,7 @@ from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.files import refuse_unusable_output, write_whole
 from memreplay.numbers import counted, interval, share
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.counting import Counting, Estimates

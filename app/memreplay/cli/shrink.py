@@ -31,7 +31,7 @@ from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.annotations import annotations_of
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.runtime.run import start
 from memreplay.runtime.shrinking import Case, Progress, Shrinker, Tried, case_in, refuse_without_calls

@@ -25,7 +25,7 @@ from memreplay.files import write_whole
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.numbers import counted
 from memreplay.printable import printable
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.rich_console import terminal_console
 from memreplay.runtime.recorded import settings_of_run

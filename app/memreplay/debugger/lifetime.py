@@ -93,6 +93,11 @@ def stored_at(timeline: Timeline, backend: str, question: Question, turn: int) -
     )
 
 
+def stores_are_seen(timeline: Timeline, backend: str, turn: int) -> bool:
+    """Return whether all that a memory stored up to a turn could be listed."""
+    return StoredMemory(timeline.kept_until(backend, turn)).is_known
+
+
 def has_written(timeline: Timeline, backend: str) -> bool:
     """Return whether any write of a memory is recorded: some write where no trace reaches."""
     end = timeline.last_turn

@@ -18,7 +18,7 @@ REJECTED_FOR_FORM: Final = frozenset({"denied", "hedged", "superseded", "candida
 """Ways to reject a reply that has the words of the answer."""
 
 _SHIFTS: Final = frozenset(
-    "before after until near left former formerly previously used later than"
+    "before after until near left former formerly previously used later than over above least most away wants"
     " antes despues hasta cerca dejo luego menos".split()
 )
 """Words beside which a value may be that of another time or amount."""

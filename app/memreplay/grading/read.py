@@ -217,7 +217,7 @@ def lexed(plain: str) -> list[Token]:
         if group == "v":
             continue
         kind, read = _READ[group]
-        if len(written) > _LONGEST_NUMBER and kind == "number":
+        if kind == "number" and (len(written) > _LONGEST_NUMBER or re.fullmatch(r"0\d{2,}|\d{9,}", written)):
             kind, read = _READ["word"]
         found.append(Token(kind, read(written), written, *at))
     return found

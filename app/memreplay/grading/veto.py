@@ -788,7 +788,7 @@ def polarity_of(reply: str, question: str) -> Polarity | None:
         plain = plain[correction.end() :]
     plain = _SO.split(plain)[-1]
     first = next((part for part in re.split(r"(?<=[.!?;])\s|\n", plain) if re.search(r"\w", part)), "")
-    said = _LEAD_IN.sub("", first, count=1)
+    said = DENIES_NOTHING.sub("", _LEAD_IN.sub("", first, count=1)).strip()
     if _NO.match(said):
         return "no"
     if _YES.match(said):

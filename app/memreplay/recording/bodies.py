@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
-from pydantic import ValidationError
 
 from memory_backends.storable import storable_value
 from memreplay.conversations.models import Conversation
@@ -25,9 +21,9 @@ from memreplay.engine.events import (
     ReplyReceived,
     TurnPlayed,
 )
-from memreplay.errors import DamagedEventError, RecordingError
 from memreplay.llm.model import MOST_DOLLARS, MOST_TOKENS
 from memreplay.numbers import finite, finite_count
+from memreplay.recording.damage import reporting_damaged_event
 
 Share = Callable[[dict[str, Any]], int]
 """Keeps what recurs, and returns the number of its part: equal ones have the same."""
@@ -207,41 +203,6 @@ def _unpacked_operation(operation: dict[str, Any], part_of: PartOf) -> dict[str,
     if change is not None and change["kind"] == "search":
         fields["change"] = change | {"found": rows_of(change["found"], part_of)}
     return fields
-
-
-UNREADABLE = (sqlite3.Error, orjson.JSONDecodeError, ValidationError)
-"""Errors that a damaged recording causes."""
-
-_INCONSISTENT = (LookupError, TypeError, AttributeError, ValueError, OverflowError, AssertionError, RecursionError)
-"""Errors of code that reads a recording whose rows contradict each other, such as a score without its question."""
-
-
-@contextmanager
-def reporting_damage(path: Path) -> Iterator[None]:
-    """Report damage that is found in this block in one sentence.
-
-    Raises:
-        RecordingError: something in the file is not what memreplay writes.
-    """
-    try:
-        yield
-    except DamagedEventError as error:
-        raise RecordingError(f"{path}: {error}; expected what memreplay writes") from None
-    except UNREADABLE as error:
-        raise RecordingError(f"{path}: damaged: {_one_line(error)}; expected what memreplay writes") from None
-    except _INCONSISTENT as error:
-        what = f"{type(error).__name__}: {_one_line(error)}"
-        raise RecordingError(
-            f"{path}: damaged: its rows contradict each other ({what}); expected what memreplay writes"
-        ) from error
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        place = "/".join(map(str, first["loc"]))
-        return f"{place or 'a value'} cannot be used: {first['msg']}"
-    return str(error).partition("\n")[0]
 
 
 LONG_TEXT = 160
@@ -541,12 +502,3 @@ def _validated(row: EventRow, body: dict[str, Any], shelf: Shelf, *, with_candid
         body = resolve(body, shelf.text)
     fields = unpacked(body, columns, shelf.part, with_candidates=with_candidates)
     return REPLAY_EVENT.validate_python(_with_usable_numbers(fields, shelf.odd_number))
-
-
-@contextmanager
-def reporting_damaged_event() -> Iterator[None]:
-    """Report an event's body that is not what memreplay writes as a :class:`DamagedEventError`."""
-    try:
-        yield
-    except (*UNREADABLE, *_INCONSISTENT) as error:
-        raise DamagedEventError(f"a damaged event cannot be read: {_one_line(error)}") from None

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from memreplay.conversations.models import Conversation
 from memreplay.engine.events import ReplayEvent
-from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import connect_read_only, leave_wal, open_exclusively
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.recording.run_rows import RunRows, insert_run, reporting_write_errors
 

@@ -15,8 +15,8 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.grading import Score
 from memreplay.llm.model import Reply
 from memreplay.llm.prompts import context_of
-from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.connection import leave_wal, open_exclusively
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.recording.run_rows import reporting_write_errors
 from memreplay.scoring.counterfactuals import Counterfactual

@@ -12,15 +12,8 @@ from sqlite_utils import Database
 from memory_backends.stores.trace import MemoryOperation
 from memreplay.engine.events import ReplayEvent
 from memreplay.errors import DamagedEventError
-from memreplay.recording.bodies import (
-    EventRow,
-    Shelf,
-    event_from_row,
-    parts_and_ranks,
-    reporting_damaged_event,
-    resolve,
-    with_part,
-)
+from memreplay.recording.bodies import EventRow, Shelf, event_from_row, parts_and_ranks, resolve, with_part
+from memreplay.recording.damage import reporting_damaged_event
 from memreplay.timeline.event_store import (
     EventArchive,
     EventSummary,

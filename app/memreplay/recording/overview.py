@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from memory_backends.private_files import OWNERS_FILE
 from memreplay.conversations.models import Frozen
 from memreplay.errors import RecordingError
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
 
 Progress = Literal["finished", "interrupted", "running"]

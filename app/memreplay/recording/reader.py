@@ -27,9 +27,10 @@ from memreplay.engine.events import (
 from memreplay.errors import RecordingError
 from memreplay.llm.judging import STAGE_RUBRICS, Judgement, Stage, Verdict
 from memreplay.recording.annotations import labels_of_conversation
-from memreplay.recording.bodies import EventRow, ask_from_row, event_from_row, reporting_damage, resolve
+from memreplay.recording.bodies import EventRow, ask_from_row, event_from_row, resolve
 from memreplay.recording.branches import Branch, branches_in
 from memreplay.recording.connection import connect_read_only
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.event_store import RecordedArchive
 from memreplay.timeline.timeline import AnswerIndex, AskKey, Timeline
 

@@ -34,11 +34,11 @@ from memreplay.recording.bodies import (
     event_from_row,
     event_to_json,
     intern,
-    reporting_damage,
     to_json,
 )
 from memreplay.recording.branches import Branch, insert_branch
 from memreplay.recording.connection import connect_read_only, full_disk, leave_wal, open_exclusively
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, placeholders
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.timeline.event_store import changes

@@ -17,6 +17,7 @@ from memreplay.debugger.lifetime import (
     heard_at,
     lifetime,
     stored_at,
+    stores_are_seen,
 )
 from memreplay.engine.answers import choice_order, is_for_a_judge, score_by_rules, with_order
 from memreplay.engine.remote.addresses import is_agent
@@ -73,18 +74,24 @@ async def lifetimes(
     last = last_turn(timeline, by)
     heard = min(heard_at(question, timeline), last)
     if by == "stored":
-        return {
-            name: await _lifetime(_stored(timeline, name, question), heard, last)
-            if has_written(timeline, name)
-            else "nothing it wrote is recorded; --by prompt rebuilds it"
-            for name in backends
-        }
+        return {name: await _stored_from_to(timeline, name, question, heard, last) for name in backends}
     assert reasking is not None
     found: dict[str, Lifetime | str] = {}
     async with reasking.rebuilding(timeline.conversation) as memory_of:
         for name in backends:
             probe = _Probe(timeline, question, memory_of(name), reasking)
             found[name] = await _lifetime(probe.is_given if by == "prompt" else probe.is_answered, heard, last)
+    return found
+
+
+async def _stored_from_to(
+    timeline: Timeline, backend: str, question: Question, heard: int, last: int
+) -> Lifetime | str:
+    if not has_written(timeline, backend):
+        return "nothing it wrote is recorded; --by prompt rebuilds it"
+    found = await _lifetime(_stored(timeline, backend, question), heard, last)
+    if isinstance(found, Lifetime) and found.learnt is None and not stores_are_seen(timeline, backend, last):
+        return "not seen in what is recorded; not all that it stored could be listed"
     return found
 
 

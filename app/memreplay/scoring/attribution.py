@@ -33,7 +33,7 @@ from memreplay.llm.model import Reply
 from memreplay.scoring.doubt import Doubt, doubt_about, doubted
 from memreplay.scoring.evidence_trail import STAGES, Loss, LostAt, Stages, Trail, lost_as_a_whole, trails_of
 from memreplay.scoring.holding import Answerable, Piece
-from memreplay.scoring.stage_judge import JUDGED, StageCase, stage_case, verdict_of_judge
+from memreplay.scoring.stage_judge import JUDGED, StageCase, verdict_of_judge
 from memreplay.scoring.stored import MemoryHistory, StoredMemory
 from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.scoring.writer import WriterCause
@@ -241,7 +241,7 @@ class Attributor:
         answerable, stages = self.answerable(question), self.stages(answer.asked)
         doubt = doubt_about(found.label, answerable, stages, said) if answerable.evidence and found.label else None
         if answer.stages_judged and found.label is not None:
-            case = stage_case(answerable, stages, self._history.conversation)
+            case = StageCase(answerable, stages, self._history.conversation)
             cut = {turn for part in stages.asked.cut for turn in part.turns}
             cut |= {turn for hit in stages.asked.hits if not hit.in_prompt for turn in hit.turns}
             label = verdict_of_judge(
@@ -270,7 +270,7 @@ class Attributor:
                 return None
             if self._wrong(question, answer, answer.scored.score).label not in JUDGED:
                 return None
-            return stage_case(self.answerable(question), self.stages(answer.asked), self._history.conversation)
+            return StageCase(self.answerable(question), self.stages(answer.asked), self._history.conversation)
 
     def trails(self, answer: Answer) -> list[Trail]:
         """Return how far each evidence turn of a question came; empty where none is named, and for closed_book."""

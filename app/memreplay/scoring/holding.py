@@ -78,6 +78,7 @@ _LENGTHS = {"day": 1, "week": 7, "fortnight": 14, "month": 30.4, "year": 365, "d
 _IN_COMMON = re.compile(
     r"\b(?:both|in common|alike|a shared|and .+ share|ambos|en comun|comparten|los dos|las dos)\b"
 )
+_OFFERS = re.compile(r"\b(?:or|o)\b")
 _SAID_ON = re.compile(
     r"[\[(][^\[\]()]*@|\b(?:said|says|told|mention\w*|shared|report\w*|wrote|dijo|conto|menciono)\b", re.IGNORECASE
 )
@@ -199,14 +200,29 @@ class Answerable:
     def needed(self) -> Sequence[str]:
         """Return the evidence turns that say a part of the answer, or what it is inferred from; all where none
         does, where it is computed from them, and where they say nothing of one of its items, so that another turn
-        says it in other words.
+        says it in other words. A question whose reply is evidence too tells nothing of its own.
         """
         is_joint = self._is_computed or self._is_polar
         said = [] if is_joint else [turn for turn in self.evidence if any(self._contribution_of(turn))]
         text = " ".join(self.turns[turn].text for turn in said)
         items = [content_of(tokens_of(item)) for item in self._items]
         is_whole = len(items) == 1 or all(_shared([token for _, token in item], text) for item in items)
-        return said if said and (self._is_inferred or is_whole) else self.evidence
+        if said and (self._is_inferred or is_whole):
+            return said
+        return [turn for turn in self.evidence if not self._only_asks(turn)] or self.evidence
+
+    def _only_asks(self, turn: str) -> bool:
+        """Return whether a turn is a question to which the next turn, evidence too, replies in a sentence."""
+        asks = self.turns.get(turn)
+        if asks is None or not asks.text.rstrip().endswith("?") or any(map(_is_figure, tokens_of(asks.text))):
+            return False
+        replies = (self.turns[one] for one in self.evidence if one in self.turns)
+        return any(
+            one.number == asks.number + 1
+            and (one.role, one.speaker) != (asks.role, asks.speaker)
+            and len(one.text.split()) >= _TOO_SHORT
+            for one in replies
+        )
 
     def part_held_by(self, turn: str, pieces: Sequence[Piece]) -> bool:
         """Return whether these texts hold what one evidence turn contributes.
@@ -315,7 +331,11 @@ class Answerable:
         """
         offered = [token for _, token in content_of(tokens_of(self.question.text))]
         wanted = [] if self._is_polar else [token for _, token in content_of(tokens_of(self.question.expected))]
-        is_offered = bool(wanted) and all(is_among(token, offered) for token in wanted)
+        is_offered = (
+            _OFFERS.search(folded(self.question.text)) is not None
+            and bool(wanted)
+            and all(is_among(token, offered) for token in wanted)
+        )
         in_common = _IN_COMMON.search(folded(self.question.text)) is not None
         return len(self.evidence) > 1 and (is_offered or in_common)
 

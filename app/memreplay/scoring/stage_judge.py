@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 from memory_backends.retrieval.keyword import KeywordIndex
 from memory_backends.retrieval.rendering import BETWEEN_HITS, under_date
-from memreplay.conversations.models import Conversation, Question, message_of
+from memreplay.conversations.models import Conversation, message_of
 from memreplay.llm.judging import Judgement, Stage
 from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable, Piece
@@ -31,65 +32,65 @@ _MOST_STORED: Final = 8_000
 
 @dataclass(frozen=True)
 class StageCase:
-    """A wrong answer for a judge of stages: the evidence turns under their dates, and the notes by stage.
+    """A wrong answer for a judge of stages."""
 
-    In place of notes stands True where all evidence is there word for word, False where there is no text, and None
-    where it cannot be seen.
-    """
+    answerable: Answerable
+    stages: Stages
+    conversation: Conversation
 
-    question: Question
-    said: tuple[str, ...]
-    notes: Mapping[Stage, str | bool | None]
+    @cached_property
+    def known(self) -> Mapping[Stage, bool | None]:
+        """Return of the stages that no judge is asked about whether they give the answer: True where all evidence
+        is there word for word, False where there is no text, None where it cannot be seen.
+        """
+        found: dict[Stage, bool | None] = {}
+        texts: Mapping[Stage, Sequence[Piece]] = {
+            "prompt": self.stages.in_prompt,
+            "stored": self.stages.memory.stored,
+        }
+        for stage, pieces in texts.items():
+            if stage == "stored" and self.stages.stores_out_of_sight:
+                found[stage] = None
+            elif self._are_told(pieces):
+                found[stage] = True
+            elif not any(piece.text.strip() for piece in pieces):
+                found[stage] = False
+        return found
+
+    def _are_told(self, pieces: Sequence[Piece]) -> bool:
+        evidence = self.answerable.evidence
+        return bool(evidence) and all(self.answerable.is_told(turn, pieces) for turn in evidence)
 
     def to_ask(self, judged: Mapping[Stage, Judgement]) -> Stage | None:
         """Return the stage to ask about next; None where all is known."""
-        prompt = _answer("prompt", self, judged)
-        if isinstance(self.notes["prompt"], str) and prompt is None:
+        prompt = self.answer("prompt", judged)
+        if "prompt" not in self.known and prompt is None:
             return "prompt"
-        asks = prompt is False and isinstance(self.notes["stored"], str)
-        return "stored" if asks and _answer("stored", self, judged) is None else None
+        asks = prompt is False and "stored" not in self.known
+        return "stored" if asks and self.answer("stored", judged) is None else None
 
+    def answer(self, stage: Stage, judged: Mapping[Stage, Judgement]) -> bool | None:
+        """Return whether a stage gives the answer; None where it is not known."""
+        if stage in self.known:
+            return self.known[stage]
+        verdict = judged[stage].verdict if stage in judged else None
+        return None if verdict is None else verdict == "right"
 
-def _answer(stage: Stage, case: StageCase, judged: Mapping[Stage, Judgement]) -> bool | None:
-    """Return whether the notes of a stage give the answer; None where it is not known."""
-    notes = case.notes[stage]
-    if not isinstance(notes, str):
-        return notes
-    verdict = judged[stage].verdict if stage in judged else None
-    return None if verdict is None else verdict == "right"
+    @property
+    def said(self) -> Sequence[str]:
+        """Return the evidence turns under their dates."""
+        known = [self.answerable.turns[turn] for turn in self.answerable.evidence if turn in self.answerable.turns]
+        messages = [message_of(self.conversation, turn) for turn in known if turn.role != "other"]
+        return [under_date(message.line, message.said_at) for message in messages]
 
-
-def stage_case(answerable: Answerable, stages: Stages, conversation: Conversation) -> StageCase:
-    """Return what a judge reads of an answer."""
-    known = [answerable.turns[turn] for turn in answerable.evidence if turn in answerable.turns]
-    messages = [message_of(conversation, turn) for turn in known if turn.role != "other"]
-    return StageCase(
-        answerable.question,
-        tuple(under_date(message.line, message.said_at) for message in messages),
-        {"prompt": _prompt(answerable, stages), "stored": _stored(answerable, stages, conversation)},
-    )
-
-
-def _are_told(answerable: Answerable, pieces: Sequence[Piece]) -> bool:
-    return bool(answerable.evidence) and all(answerable.is_told(turn, pieces) for turn in answerable.evidence)
-
-
-def _prompt(answerable: Answerable, stages: Stages) -> str | bool:
-    if _are_told(answerable, stages.in_prompt):
-        return True
-    texts = [piece.text for piece in stages.in_prompt if piece.text.strip()]
-    # The prompt has the dates that stand over the texts; of a run that was imported it may not be recorded.
-    is_recorded = all(text in stages.context for text in texts)
-    return bool(texts) and (stages.context if is_recorded else BETWEEN_HITS.join(texts))
-
-
-def _stored(answerable: Answerable, stages: Stages, conversation: Conversation) -> str | bool | None:
-    if stages.stores_out_of_sight:
-        return None
-    pieces = stages.memory.stored
-    if _are_told(answerable, pieces):
-        return True
-    return stored_text(_nearest(answerable, pieces), conversation) or False
+    def notes(self, stage: Stage) -> str:
+        """Return the texts of a stage: the prompt without the question, or what memory stored of the answer."""
+        if stage == "stored":
+            return stored_text(_nearest(self.answerable, self.stages.memory.stored), self.conversation)
+        texts = [piece.text for piece in self.stages.in_prompt if piece.text.strip()]
+        # The prompt has the dates that stand over the texts; of a run that was imported it may not be recorded.
+        is_recorded = all(text in self.stages.context for text in texts)
+        return self.stages.context if is_recorded else BETWEEN_HITS.join(texts)
 
 
 def _nearest(answerable: Answerable, pieces: Sequence[Piece]) -> Iterator[Piece]:
@@ -135,15 +136,13 @@ def verdict_of_judge(
     ``abstains``: the reply says that it was never said. ``was_cut``: the budget cut some of the evidence. What a
     judge is not asked stays as the rules have it: whether the reply is outdated, and where the budget cut.
     """
-    prompt, stored = (_answer(stage, case, judged) for stage in ("prompt", "stored"))
+    prompt, stored = case.answer("prompt", judged), case.answer("stored", judged)
     if prompt is None:
         return None
     if prompt:
         return by_rules if by_rules in _READER else "abstained" if abstains else "misread"
-    if case.notes["stored"] is None:
-        return "not_visible"
     if stored is None:
-        return None
+        return "not_visible" if "stored" in case.known else None
     if stored:
         return by_rules if by_rules in ("not_retrieved", "cut") else "cut" if was_cut else "not_retrieved"
     return by_rules if by_rules == "no_evidence" else "not_written"

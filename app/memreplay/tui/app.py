@@ -81,7 +81,6 @@ class MemreplayApp(TerminalApp):
     def on_mount(self) -> None:
         """Open the start screen, and over it what the command line asked for."""
         self.use_keys_and_theme()
-        self.push_screen(self._start)
         self.hold_keys()
         if self._launch.recording is not None and self._launch.against is not None:
             self._open_compared(self._launch.recording, self._launch.against)
@@ -94,6 +93,7 @@ class MemreplayApp(TerminalApp):
             self._open_launched(self._launch.one_of)
         elif self._launch.to_read:
             self._open_datasets(_WHICH, self._launch.to_read, self._launch.backends, self._launch.model)
+        self.push_screen(self._start)
         self.hand_keys_over()
         if self._launch.follow:
             self._follow()

@@ -21,8 +21,8 @@ from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import MemreplayError, RecordingError
 from memreplay.paths import demo_recordings
 from memreplay.recording.annotations import annotations_of
-from memreplay.recording.bodies import reporting_damage
 from memreplay.recording.branches import Branch
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.overview import Progress, RecordingOverview, is_being_written, overview_of
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
 from memreplay.scoring.doubt import is_doubted

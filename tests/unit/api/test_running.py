@@ -73,10 +73,13 @@ def test_to_pandas_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
         Questions(()).to_pandas()
 
 
-def test_importing_it_imports_nothing_else() -> None:
+def test_importing_it_imports_nothing_else_and_recording_an_agent_nothing_of_runs() -> None:
     code = (
         "import sys, memreplay; dir(memreplay)\n"
-        "assert not {'textual', 'litellm', 'pydantic', 'memory_backends', 'memreplay.api'} & {*sys.modules}"
+        "assert not {'textual', 'litellm', 'pydantic', 'memory_backends', 'memreplay.api'} & {*sys.modules}\n"
+        "memreplay.record, memreplay.turn\n"
+        "import memreplay.capture.mcp_proxy\n"
+        "assert not {'textual', 'litellm', 'memreplay.engine', 'memreplay.grading'} & {*sys.modules}"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=REPOSITORY / "app")
 

@@ -58,3 +58,16 @@ def test_an_answer_stands_in_one_line_and_the_items_of_an_enumeration_in_any(
     answer: str, text: str, held: bool
 ) -> None:
     assert contains(answer, text) is held
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "held"),
+    [
+        ("0412", "The code is 412.", False),
+        ("0412", "The code is 0412.", True),
+        ("+34 600 123 456", "It is 34600123456.", True),
+        ("£0.50", "It cost 0.5 pounds.", True),
+    ],
+)
+def test_a_code_is_no_number(answer: str, text: str, held: bool) -> None:
+    assert contains(answer, text) is held

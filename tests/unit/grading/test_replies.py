@@ -7,6 +7,7 @@ import pytest
 from memreplay.conversations.registry import load
 from memreplay.engine.answers import score_reply
 from memreplay.grading import Outcome
+from memreplay.grading.judge import score_recall
 from tests.tables import failing
 from tests.unit.scoring.samples import choice, recall, reply
 
@@ -134,3 +135,9 @@ def test_the_expected_answer_of_every_shipped_question_is_correct() -> None:
     assert questions
     wrong = [q.id for q in questions if score_reply(q, reply(q.expected)).outcome != "correct"]
     assert wrong == []
+
+
+def test_no_doubt_is_no_denial() -> None:
+    asked = recall(text="Does she play the harp?", expected="No", expected_entities=())
+    assert score_recall(asked, "No doubt she does.").outcome == "wrong"
+    assert score_recall(asked, "No, she does not.").outcome == "correct"

@@ -71,6 +71,8 @@ def test_a_reply_that_names_both_of_two_offered_values_is_uncertain() -> None:
         ("de Soria a Burgos", "De Soria a Burgos.", False),
         ("the canoe, not the kayak", "The kayak, not the canoe.", True),
         ("pottery and camping", "Camping and pottery.", False),
+        ("€1,500", "Over 1,500 euros.", True),
+        ("Oslo", "She moved away from Oslo.", True),
     ],
 )
 def test_a_reply_that_moves_the_answer_or_turns_it_around_is_uncertain(

@@ -202,6 +202,16 @@ async def test_a_name_that_the_question_offers_and_half_of_both_do_not_hold_an_a
     assert [attribution_of(timeline, name).label for name in memories] == ["not_retrieved", "misread"]
 
 
+HIVES = ("And the hives?", "I ordered two wooden ones, at 85 euros each.", "Good.", "Yes.")
+
+
+@pytest.mark.parametrize(("stored", "label"), [(HIVES[1], "not_retrieved"), ("some wooden ones", "not_written")])
+async def test_a_question_whose_reply_is_evidence_too_need_not_be_stored(stored: str, label: str) -> None:
+    asked = question("What did the hives cost in all?", expected="170 euros", evidence=("1", "2"))
+    timeline = await played(asked, {"facts": FactsMemory({"2": Fate(stored)})}, {"facts": PURPLE}, said=HIVES)
+    assert attribution_of(timeline, "facts").label == label
+
+
 async def test_an_amount_in_another_unit_is_not_the_answer() -> None:
     said = ("I paid 300 euros for the bike.", "I see.", "The lock of the bike weighs 300 grams.", "So much!")
     asked = question("How much was the bike?", expected="300 euros", expected_entities=("300",), evidence=("1",))

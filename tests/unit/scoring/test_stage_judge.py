@@ -10,7 +10,8 @@ from memreplay.conversations.models import Question
 from memreplay.llm.judging import Judgement, Stage, Verdict
 from memreplay.llm.model import Reply
 from memreplay.scoring.attribution import Attribution, Attributor
-from memreplay.timeline.timeline import Answer, Timeline
+from memreplay.scoring.stage_judge import StageCase
+from memreplay.timeline.timeline import Timeline
 from tests.stubs.facts_memory import FactsMemory, Fate
 from tests.unit.scoring.planted import answer_of, played, question, real
 
@@ -30,10 +31,10 @@ def judged(timeline: Timeline, name: str, said: Mapping[Stage, Verdict | None]) 
     return found
 
 
-def notes_of(timeline: Timeline, answer: Answer) -> Mapping[Stage, str | bool | None]:
-    case = Attributor(timeline).stage_case(answer)
+def case_of(timeline: Timeline, name: str) -> StageCase:
+    case = Attributor(timeline).stage_case(answer_of(timeline, name))
     assert case is not None
-    return case.notes
+    return case
 
 
 async def by_facts(memory: FactsMemory, reply: Reply = PURPLE, asked: Question | None = None) -> Timeline:
@@ -97,12 +98,11 @@ async def test_without_a_verdict_of_the_judge_the_rules_decide(said: Mapping[Sta
 
 async def test_a_judge_reads_the_prompt_first_and_what_is_stored_only_if_that_does_not_tell() -> None:
     timeline = await by_facts(FactsMemory({"5": Fate("a colour"), "7": Fate("a wet Tuesday")}, given=("7",)))
-    case = Attributor(timeline).stage_case(answer_of(timeline, "facts"))
-    assert case is not None
-    assert case.said == ("User: Actually, my favourite colour is green.",)
-    prompt, stored = case.notes["prompt"], case.notes["stored"]
-    assert isinstance(prompt, str) and "wet Tuesday" in prompt and "a colour" not in prompt
-    assert isinstance(stored, str) and "a colour" in stored and "wet Tuesday" in stored
+    case = case_of(timeline, "facts")
+    assert case.said == ["User: Actually, my favourite colour is green."] and not case.known
+    prompt, stored = case.notes("prompt"), case.notes("stored")
+    assert "wet Tuesday" in prompt and "a colour" not in prompt
+    assert "a colour" in stored and "wet Tuesday" in stored
     assert case.to_ask({}) == "prompt"
     assert case.to_ask({"prompt": judgement(YES)}) is None
     assert case.to_ask({"prompt": judgement(NO)}) == "stored"
@@ -111,10 +111,9 @@ async def test_a_judge_reads_the_prompt_first_and_what_is_stored_only_if_that_do
 
 async def test_no_judge_is_asked_what_provenance_knows() -> None:
     timeline = await played(question(), real("rag", "full_context"), {"rag": PURPLE, "full_context": PURPLE})
-    assert notes_of(timeline, answer_of(timeline, "full_context")) == {"prompt": True, "stored": True}
-    assert notes_of(timeline, answer_of(timeline, "rag")) == {"prompt": True, "stored": True}
-    empty = await by_facts(FactsMemory({}))
-    assert notes_of(empty, answer_of(empty, "facts")) == {"prompt": False, "stored": False}
+    assert case_of(timeline, "full_context").known == {"prompt": True, "stored": True}
+    assert case_of(timeline, "rag").known == {"prompt": True, "stored": True}
+    assert case_of(await by_facts(FactsMemory({})), "facts").known == {"prompt": False, "stored": False}
 
 
 async def test_right_answers_and_those_without_memory_have_no_stage_to_judge() -> None:

@@ -266,7 +266,7 @@ class Lifetimes:
 
         lives = await asyncio.to_thread(found)
         if not lives:
-            self._host.report("What these memories wrote is not recorded.")
+            self._host.report("What these memories wrote is not recorded, or not all of it.")
             return
         self._strip.show_lifetimes(lives)
         self._place.lives = lives

@@ -21,7 +21,7 @@ from memreplay.debugger.budget import BudgetCurves, budget_curves
 from memreplay.debugger.recorded_sweep import sweeps_of_rankings
 from memreplay.errors import MemreplayError
 from memreplay.numbers import counted
-from memreplay.recording.bodies import reporting_damage
+from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.timeline.timeline import Answer, Timeline
 from memreplay.tui.actions import Place, bindings_of

@@ -84,7 +84,10 @@ _TITLES = (
 
 
 class StartScreen(Screen[None]):
-    """Asks what to replay. It lists files after its first paint; the app opens them."""
+    """Asks what to replay. It lists files after its first paint; the app opens them.
+
+    It is composed when it comes into sight: what the command line asks for opens over it.
+    """
 
     PLACE: ClassVar[Place] = "start"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
@@ -113,8 +116,17 @@ class StartScreen(Screen[None]):
         self._recordings: Sequence[Path] = ()
         self._seen: dict[Path, Content] = {}
         self._marked: list[Path] = []
+        self._status: Span | None = None
+
+    @property
+    def _in_sight(self) -> bool:
+        """Return whether nothing but dialogs is open over it."""
+        stack = self.app.screen_stack
+        return self in stack and all(above.is_modal for above in stack[stack.index(self) + 1 :])
 
     def compose(self) -> ComposeResult:
+        if not self._in_sight:
+            return
         launch = self._launch
         yield Bar(id="header")
         with Horizontal(id="choices"):
@@ -130,6 +142,20 @@ class StartScreen(Screen[None]):
         yield KeyBar()
 
     def on_mount(self) -> None:
+        self._begin()
+
+    async def on_screen_resume(self) -> None:
+        """List the recordings again, since a session may have been saved; compose what was never in sight."""
+        if not self._shows_lists and self._in_sight:
+            await self.recompose()
+            self._begin()
+        elif self._datasets:
+            self.read_lists()
+
+    def _begin(self) -> None:
+        """Name what was composed, if anything was, and read the lists after the first paint."""
+        if not self._shows_lists:
+            return
         self.query_one("#header", Bar).say(Span(" memreplay ", "recorded"), Span(f"  {_WHAT_IT_IS}", "dim"))
         for name, title, note in _TITLES:
             widget = self.query_one(f"#{name}")
@@ -137,17 +163,17 @@ class StartScreen(Screen[None]):
             widget.border_subtitle = Content(note)
         self._label_model(self._launch.model)
         self.query_one("#recordings").focus()
+        self._show_status()
         self.call_after_refresh(self.read_lists)
 
-    def on_screen_resume(self) -> None:
-        """List the recordings again: a session may have been saved since."""
-        if self._datasets:
-            self.read_lists()
-
     def say(self, sentence: str, *, trouble: bool = False) -> None:
-        """Show a status or an error."""
-        for status in self.query("#status").results(Bar):  # none while the app closes
-            status.say(Span(f" {one_line(sentence)}", "bad" if trouble else "dim"))
+        """Show a status or an error, as soon as the screen is in sight."""
+        self._status = Span(f" {one_line(sentence)}", "bad" if trouble else "dim") if sentence else None
+        self._show_status()
+
+    def _show_status(self) -> None:
+        for status in self.query("#status").results(Bar):
+            status.say(*filter(None, [self._status]))
 
     @work(thread=True, group="lists", exclusive=True)
     def read_lists(self) -> None:
@@ -184,11 +210,14 @@ class StartScreen(Screen[None]):
         if recordings:
             listed.highlighted = recordings.index(chosen) if chosen in recordings else 0
         elif first_time:
-            self.say("There is no recording yet: start a live replay.")
             self.query_one("#datasets").focus()
         if first_time:
             self._list_datasets("")
-            if self._launch.demo is not None and recordings and not was_offered():
+            if self._status is not None:
+                return
+            if not recordings:
+                self.say("There is no recording yet: start a live replay.")
+            elif self._launch.demo is not None and not was_offered():
                 self.say("New here? T starts a tour of ten keys on the demo; ? offers it again.")
 
     def _describe(self, path: Path, content: Content, number: int) -> None:

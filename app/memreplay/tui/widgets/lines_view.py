@@ -344,10 +344,13 @@ class LinesView(ScrollView, can_focus=True):
         (width, height), edges = self.outer_size, self.gutter
         draw = super().render_lines
         end = max(edges.top, height - edges.bottom)
-        (sample,) = draw(Region(0, edges.top, width, 1)) if edges.top < end else (Strip.blank(width),)
+        # A call takes long, whatever it draws.
+        *above, sample = draw(Region(0, 0, width, edges.top + 1))
+        if edges.top >= end:
+            sample = Strip.blank(width)
         sides = sample.crop(0, edges.left), sample.crop(width - edges.right, width)
-        above, below = Region(0, 0, width, edges.top), Region(0, end, width, height - end)
-        return Frame(tuple(draw(above)), sides, tuple(draw(below)))
+        below = draw(Region(0, end, width, height - end)) if end < height else ()
+        return Frame(tuple(above), sides, tuple(below))
 
     def render_line(self, y: int) -> Strip:
         row, place = self._window.row(y)
