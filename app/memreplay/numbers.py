@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import floor, isfinite, log10
 from typing import Any
 
@@ -10,6 +11,7 @@ UNKNOWN = "–"
 _FIGURES = 3
 _MOST_DECIMALS = 12
 _LEAST_P = 0.001
+_FINAL_Y = re.compile(r"(?<![aeiou])y$")
 
 
 def finite(value: Any, least: float, most: float) -> float | None:
@@ -28,8 +30,8 @@ def finite_count(value: Any, most: int) -> int | None:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a count with its noun: ``1 part``, ``2,000 parts``."""
-    return f"{count:,} {noun}{'s' * (count != 1)}"
+    """Return a count with its noun: ``1 part``, ``2,000 parts``, ``3 replies``."""
+    return f"{count:,} {noun if count == 1 else _FINAL_Y.sub('ie', noun) + 's'}"
 
 
 def number(value: float | None, decimals: int = 0) -> str:

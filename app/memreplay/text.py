@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from memory_backends.text import folded
 
@@ -29,6 +30,11 @@ def occurs_in(phrase: str, text: str) -> bool:
     if words:
         return f" {words} " in f" {normalised(text)} "
     return bool(phrase.strip()) and phrase.strip() in text
+
+
+def with_semicolons(texts: Sequence[str]) -> str:
+    """Return texts with a semicolon between each two, in place of the full stop that the first one ends in."""
+    return "; ".join([*(text.rstrip().removesuffix(".") for text in texts[:-1]), *texts[-1:]])
 
 
 def shortened(text: str, most: int = 60) -> str:

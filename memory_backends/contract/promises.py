@@ -122,7 +122,7 @@ async def _keeps_to_limit_and_budget(subject: Subject) -> None:
     for top_k in _TOP_KS:
         for context_tokens in _CONTEXT_SIZES:
             recall = await memory.recall(QUESTION, top_k, context_tokens)
-            asked = f"asked for {top_k} hits and {context_tokens} tokens it returned"
+            asked = f"asked for {top_k} hit{'s' * (top_k != 1)} and {context_tokens} tokens it returned"
             expect(len(recall.hits) <= top_k, f"{asked} {len(recall.hits)} hits")
             expect(recall.tokens <= context_tokens, f"{asked} {recall.tokens} tokens")
             counted = count_words(recall.context)

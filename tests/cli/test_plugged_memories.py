@@ -43,7 +43,7 @@ def test_broken_promises_of_a_careless_memory_are_described(run_cli: RunCli) -> 
         "BROKEN  observing the same exchange twice changes nothing",
         "to fix it: skip what was seen: self.seen = SeenExchanges()",
         "BROKEN  a recall keeps to top_k and context_tokens",
-        "asked for 1 hits and 0 tokens it returned 3 tokens",
+        "asked for 1 hit and 0 tokens it returned 3 tokens",
         "BROKEN  conversations do not see each other",
         "one conversation recalled what was said in another",
         "note    hits name every turn that they quote",

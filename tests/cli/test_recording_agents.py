@@ -32,7 +32,7 @@ def test_a_mark_says_which_stage_lost_the_fact(run_cli: RunCli, agent: Path) -> 
     assert marked.code == 0
     assert marked.out == "notebook: not written: What was stored of turn 3 leaves the answer out.\n"
     shown = run_cli("recordings", "show", agent)
-    assert "conversation ann: 12 turns, 1 questions, 1 answers" in shown.out
+    assert "conversation ann: 12 turns, 1 question, 1 answer" in shown.out
 
 
 def test_a_marked_reply_that_is_right_without_certainty_counts_as_wrong(run_cli: RunCli, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_file_of_spans_becomes_a_recording(run_cli: RunCli, tmp_path: Path) ->
     spans, recording = tmp_path / "spans.json", tmp_path / "agent.sqlite3"
     spans.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
     assert run_cli("record", recording, "--otlp", spans).code == 0
-    assert "conversation agent: 1 turns" in run_cli("recordings", "show", recording).out
+    assert "conversation agent: 1 turn, 0 questions" in run_cli("recordings", "show", recording).out
 
 
 def test_an_agent_is_run_with_its_exporter_set(run_cli: RunCli, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_what_the_writer_did_to_a_fact_is_said_and_counted(run_cli: RunCli, tmp_
         "work": "not_stored",
     }
     assert {row["failure"] for row in rows.values()} == {"not_written"}
-    assert "“User likes to eat on Saturdays”" in rows["dish"]["failure_detail"]
+    assert "“User likes to eat on Saturdays; User is free then.”" in rows["dish"]["failure_detail"]
     assert "cut by its limit of 4,000 tokens" in rows["rent"]["failure_detail"]
     flat = " ".join(printed.split())
     assert "writer: 1 of 5 calls of mem0 to write were cut by the limit of 4,000 tokens." in flat

@@ -31,15 +31,15 @@ def written_down(folder: Path) -> Path:
     return path
 
 
-def kept(text: str) -> Answer:
-    return answer(json.dumps({"memory": [{"id": "0", "text": text}]}))
+def kept(*texts: str) -> Answer:
+    return answer(json.dumps({"memory": [{"id": str(id_), "text": text} for id_, text in enumerate(texts)]}))
 
 
 REPLIES = {
     "key": answer('{"memory": []}'),
     "boat": answer("Sure! Here is what I noticed: the boat."),
     "rent": answer('{"memory": [{"id": "0", "text": "User has', finish_reason="length"),
-    "dish": kept("User likes to eat on Saturdays"),
+    "dish": kept("User likes to eat on Saturdays.", "User is free then."),
     "work": answer(json.dumps({"memory": [{"id": "0", "fact": "User works for the Orrin trust"}]})),
 }
 """What the writer makes of each."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memreplay.text import normalised, occurs_in
+from memreplay.numbers import counted
+from memreplay.text import normalised, occurs_in, with_semicolons
 from tests.tables import failing
 
 
@@ -65,3 +66,17 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 @given(st.text(alphabet="abcñé12.,- ", min_size=1).filter(lambda text: normalised(text) != ""))
 def test_every_text_with_words_occurs_in_itself_whatever_its_case(text: str) -> None:
     assert occurs_in(text, f"so: {text.upper()} !")
+
+
+def test_a_count_stands_with_the_noun_in_its_form() -> None:
+    words = [counted(count, noun) for noun in ("answer", "try", "key") for count in (0, 1, 2000)]
+    assert words == [
+        *("0 answers", "1 answer", "2,000 answers"),
+        *("0 tries", "1 try", "2,000 tries"),
+        *("0 keys", "1 key", "2,000 keys"),
+    ]
+
+
+def test_sentences_in_a_row_have_no_full_stop_before_a_semicolon() -> None:
+    assert with_semicolons(["Ann moved.", "She works"]) == "Ann moved; She works"
+    assert with_semicolons(["Ann moved."]) == "Ann moved." and with_semicolons([]) == ""

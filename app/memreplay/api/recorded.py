@@ -19,6 +19,7 @@ from memreplay.capture.assembling import bring_up_to_date
 from memreplay.conversations.models import Conversation, Turn
 from memreplay.errors import RecordingError, UsageError
 from memreplay.grading import Outcome
+from memreplay.numbers import counted
 from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunStatus
 from memreplay.scoring.answer_key import AnswerKey, read_answer_key
@@ -200,7 +201,8 @@ class MemoryAt:
         return asked.why if asked is not None else None
 
     def __repr__(self) -> str:
-        return f"<{self.backend} at turn {self.turn}: {len(self.state)} keys, {len(self.questions)} questions>"
+        held = f"{counted(len(self.state), 'key')}, {counted(len(self.questions), 'question')}"
+        return f"<{self.backend} at turn {self.turn}: {held}>"
 
     def _repr_html_(self) -> str:
         held = [("state", key, value) for key, value in self.state.items()]
@@ -279,7 +281,7 @@ class RecordedConversation:
         return Moment(self._timeline, self._attributor, turn, question, self._path)
 
     def __repr__(self) -> str:
-        return f"<{self.conversation.id}: {len(self.turns)} turns, {', '.join(self.backends)}>"
+        return f"<{self.conversation.id}: {counted(len(self.turns), 'turn')}, {', '.join(self.backends)}>"
 
     def _repr_html_(self) -> str:
         rows = [(turn.number, self.conversation.label_of(turn), turn.text) for turn in self.turns]
@@ -309,7 +311,7 @@ class Questions(Sequence[QuestionRow]):
         return data_frame(_flat(row) for row in self._rows)
 
     def __repr__(self) -> str:
-        return f"<{len(self)} answers>"
+        return f"<{counted(len(self), 'answer')}>"
 
     def _repr_html_(self) -> str:
         headings = ("question_id", "backend", "model", "question", "expected", "predicted", "outcome", "failure")
@@ -346,7 +348,10 @@ class Summary(Mapping[str, BackendResults]):
         return data_frame(dict(zip(self._HEADINGS, row, strict=True)) for row in self._rows())
 
     def __repr__(self) -> str:
-        shown = (f"{row[0]} {row[2]}/{row[3]}" + (f" ({row[4]} errors)" if row[4] else "") for row in self._rows())
+        shown = []
+        for name, each in self.items():
+            correct, graded, errors, *_ = _counts(each)
+            shown.append(f"{name} {correct}/{graded}" + (f" ({counted(errors, 'error')})" if errors else ""))
         return f"<right of graded: {', '.join(shown)}>"
 
     def _repr_html_(self) -> str:

@@ -30,7 +30,7 @@ from memreplay.engine.events import (
 from memreplay.grading import Outcome
 from memreplay.llm import AGENT_MODEL
 from memreplay.llm.model import Reply
-from memreplay.numbers import dollars, share
+from memreplay.numbers import counted, dollars, share
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
 from memreplay.scoring.rows import outcome_of_test
@@ -267,7 +267,7 @@ class PlainProgress(BatchProgress):
         rate = f"{whole.rate(self.seconds):.1f}/s, {self.time_left(whole)} left, " if self.seconds else ""
         parts = [
             f"{name} {tally.done}/{tally.total}, {tally.right}"
-            + (f" {tally.errors} errors" if tally.errors else "")
+            + (f" {counted(tally.errors, 'error')}" if tally.errors else "")
             for name, tally in self.tallies.items()
         ]
         return f"{whole.done}/{whole.total} ({rate}{whole.cost}): " + "; ".join(parts)

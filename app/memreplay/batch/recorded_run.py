@@ -245,14 +245,15 @@ async def _finish(run: Run, ending: Ending, around: Surroundings) -> Ending:
 def _summary(progress: BatchProgress) -> str:
     whole, judge = progress.overall, progress.judging
     others = (
-        f"; judge: {judge.asked} asked, {judge.reused} replies reused, {judge.errors} without a verdict,"
+        f"; judge: {judge.asked} asked, {counted(judge.reused, 'reply')} reused, {judge.errors} without a verdict,"
         f" paid {judge.cost}"
         if judge.done
         else ""
     )
     if progress.reading.asked:
-        others += f"; memories called models to read {progress.reading.asked} times, paid {progress.reading.cost}"
+        times = counted(progress.reading.asked, "time")
+        others += f"; memories called models to read {times}, paid {progress.reading.cost}"
     return (
-        f"{whole.asked} asked, {whole.reused} replies reused from other runs,"
-        f" {whole.resumed} answers resumed; paid {whole.cost}{others}"
+        f"{whole.asked} asked, {counted(whole.reused, 'reply')} reused from other runs,"
+        f" {counted(whole.resumed, 'answer')} resumed; paid {whole.cost}{others}"
     )

@@ -14,7 +14,7 @@ from memreplay.runtime.recorded import settings_of_run
 from memreplay.runtime.rewriting import Rewritten, WriterChange, WriterChanges, ask_again, estimate_of, lost_facts
 from memreplay.settings import Settings
 from memreplay.terminal import say
-from memreplay.text import shortened
+from memreplay.text import shortened, with_semicolons
 from memreplay.trust import Consent
 
 _LONGEST_SHOWN = 300
@@ -84,4 +84,4 @@ def _words(made: Rewritten, change: WriterChange, wanted: WriterChanges) -> str:
     if not made.facts:
         return f"{what}: nothing would be stored ({made.reading})"
     told = "with the answer" if made.holds else "without the answer"
-    return f"{what}: would store, {told}: {shortened('; '.join(made.facts), _LONGEST_SHOWN)}"
+    return f"{what}: would store, {told}: {shortened(with_semicolons(made.facts), _LONGEST_SHOWN)}"

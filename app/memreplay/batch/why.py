@@ -147,7 +147,7 @@ def _shown(progress: Progress) -> Iterator[Callable[[], None]]:
             last = monotonic()
             rate = progress.answers / (last - began)
             left = duration((progress.wrong - progress.answers) / rate) if rate else "–"
-            calls = f"{progress.asked} asked, {progress.reused} reused, {progress.errors} errors"
+            calls = f"{progress.asked} asked, {progress.reused} reused, {counted(progress.errors, 'error')}"
             say(f"{progress.answers}/{progress.wrong} wrong answers ({calls}, {left} left)")
 
     yield on_reply
@@ -158,7 +158,8 @@ def _summary(progress: Progress) -> str:
     judged = f" {progress.judged} judged," if progress.judged else ""
     return (
         f"{progress.answers} of {counted(progress.wrong, 'wrong answer')} done: {progress.asked} asked,{judged}"
-        f" {progress.reused} replies reused, {progress.recorded} changes asked before, {progress.errors} errors;"
+        f" {counted(progress.reused, 'reply')} reused, {counted(progress.recorded, 'change')} asked before,"
+        f" {counted(progress.errors, 'error')};"
         f" paid {paid}{'+' if progress.unpriced and progress.paid_usd else ''}"
     )
 

@@ -27,6 +27,7 @@ from memreplay.conversations.models import Conversation, Question
 from memreplay.debugger.lifetime import Lifetime
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording, RunInfo
@@ -187,7 +188,7 @@ def _smallest(case: Case, calls: int) -> Iterator[tuple[str, list[str]]]:
         batch += [word for value in getattr(settings, name) for word in (_flag(name), str(value))]
     if settings.backend_config:
         batch += [_flag("backend_config"), json.dumps(settings.backend_config)]
-    print(f"{case.question.id} of {printable(case.backend)}, shrunk to {len(smallest.turns)} turns")
+    print(f"{case.question.id} of {printable(case.backend)}, shrunk to {counted(len(smallest.turns), 'turn')}")
     with TemporaryDirectory(prefix="memreplay-case-") as folder:
         path = Path(folder) / "case.json"
         path.write_text(as_test_conversation_text(smallest), encoding="utf-8")

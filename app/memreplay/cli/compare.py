@@ -143,7 +143,7 @@ def _verdict(compared: RunComparison, level: float | None) -> list[str]:
         return [f"No regression: no memory is significantly worse in B than in A (level {level:g})."]
     return [
         f"Regression: {each.b} has {points(each.difference or 0)} less than {each.a}"
-        f" on {each.n} questions (p = {each.p_holm:.2g}, level {level:g})."
+        f" on {counted(each.n, 'question')} (p = {each.p_holm:.2g}, level {level:g})."
         for each in found
     ]
 
@@ -151,7 +151,7 @@ def _verdict(compared: RunComparison, level: float | None) -> list[str]:
 def _report_blind(compared: RunComparison, level: float) -> None:
     for each in blind_to_regressions(compared, level):
         print(
-            f"warning: {printable(each.a)} is right on {each.both_right + each.only_a} questions"
+            f"warning: {printable(each.a)} is right on {counted(each.both_right + each.only_a, 'question')}"
             f" of {counted(each.conversations, 'conversation')}:"
             f" losing them all would not be significant at {level:g}, so this"
             f" check cannot fail for it; ask more questions",

@@ -39,6 +39,7 @@ from memreplay.goodai.sources import (
     shipped_dataset,
     split_specs,
 )
+from memreplay.numbers import counted
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 from memreplay.rich_console import terminal_console
@@ -149,7 +150,8 @@ def _export_tests(source: TestSource, folder: Path, options: TestOptions) -> Non
     """Write the tests. What definitions cannot hold is reported on standard error."""
     benchmark = source.benchmark(options, None)
     save_definitions(folder, benchmark)
-    print(printable(f"{len(benchmark.tests)} tests written; run them with --dataset {folder}"), file=sys.stderr)
+    written = counted(len(benchmark.tests), "test")
+    print(printable(f"{written} written; run them with --dataset {folder}"), file=sys.stderr)
     for sentence in (*benchmark.notes, *_lost_in_definitions(benchmark)):
         print(printable(sentence), file=sys.stderr)
 

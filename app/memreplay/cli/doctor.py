@@ -27,6 +27,7 @@ from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.llm.catalogue import ensure_reachable
 from memreplay.llm.rate_limiter import ModelUnavailableError
 from memreplay.llm.secrets import without_secrets
+from memreplay.numbers import counted
 from memreplay.paths import cache_folder, datasets_folder, recordings_folder
 from memreplay.project_file import project_file
 from memreplay.runtime.embedders import (
@@ -209,6 +210,7 @@ def _print_run_data(found: RunData, live: Collection[str], servers: str) -> None
     if not found.runs:
         print(f"{servers}: no data of any run")
         return
-    print(f"{servers}: data of {len(found.runs)} runs:")
+    print(f"{servers}: data of {counted(len(found.runs), 'run')}:")
     for run in found.runs:
-        print(f"  {run}  {found.keys[run]:,} keys, {found.points[run]:,} points{', in progress' * (run in live)}")
+        held = f"{counted(found.keys[run], 'key')}, {counted(found.points[run], 'point')}"
+        print(f"  {run}  {held}{', in progress' * (run in live)}")

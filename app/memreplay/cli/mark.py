@@ -9,6 +9,7 @@ import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import UsageError
+from memreplay.numbers import counted
 from memreplay.printable import printable
 from memreplay.terminal import say
 
@@ -48,7 +49,7 @@ def mark(
         turns = run.conversation(name).turns
         known = {one.id for one in turns}
         if turn > len(turns):
-            raise UsageError(f"--turn {turn}: {printable(name)} has {len(turns)} turns")
+            raise UsageError(f"--turn {turn}: {printable(name)} has {counted(len(turns), 'turn')}")
         if unknown := [id_ for id_ in evidence if id_ not in known]:
             raise UsageError(f"--evidence {unknown[0]}: {printable(name)} has no such turn")
     add_mark(file, name, turn, expected, evidence, question)

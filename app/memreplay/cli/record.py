@@ -17,6 +17,7 @@ import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import UsageError
+from memreplay.numbers import counted
 from memreplay.terminal import say
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def _read(path: Path, file: Path) -> None:
     noted = sum(note_spans(journal, value) for _, value in open_dataset_file(path).values(SILENT))
     journal.close()
     _make_ready(file)
-    say(f"{noted:,} spans recorded; memreplay {file} shows them")
+    say(f"{counted(noted, 'span')} recorded; memreplay {file} shows them")
 
 
 def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> int:
@@ -165,9 +166,9 @@ def _receive(otlp: str, given: str | None, agent: Sequence[str], file: Path) -> 
             code = asyncio.run(receive(receiver, host, port, token, agent, {**os.environ, **variables}))
         except OSError as error:
             raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
-        refused = f", {receiver.refused:,} requests refused" if receiver.refused else ""
+        refused = f", {counted(receiver.refused, 'request')} refused" if receiver.refused else ""
         shown = f"; memreplay {file} shows them" if receiver.received else ""
-        say(f"{receiver.received:,} spans recorded{refused}{shown}")
+        say(f"{counted(receiver.received, 'span')} recorded{refused}{shown}")
     _make_ready(file)
     return code
 

@@ -10,6 +10,7 @@ import typer
 
 from memreplay.cli.options import COMMAND_OPTIONS
 from memreplay.errors import EXIT_QUESTION_ERRORS, RecordingError, UsageError
+from memreplay.numbers import counted
 from memreplay.paths import recording_files
 from memreplay.printable import printable
 from memreplay.recording.damage import reporting_damage
@@ -81,7 +82,7 @@ def import_run(
     if is_goodai_run(source):
         if evidence:
             raise UsageError("--evidence: a GoodAI run brings its own questions")
-        say(f"{import_goodai_run(source, recording)} tests imported; recorded in {recording}")
+        say(f"{counted(import_goodai_run(source, recording), 'test')} imported; recorded in {recording}")
         return
     from memreplay.published.files import read_source
     from memreplay.published.importing import import_published_run
@@ -94,8 +95,8 @@ def import_run(
         made = import_published_run(published, recording, evidence or (), on_warning=say)
         repeated = f" ({made.repeated:,} of them answered a question again)" if made.repeated else ""
         say(
-            f"{len(published.answers):,} answers of {published.system} imported{repeated}; {made.joined.sentence};"
-            f" recorded in {recording} as run {made.run_id}"
+            f"{counted(len(published.answers), 'answer')} of {published.system} imported{repeated};"
+            f" {made.joined.sentence}; recorded in {recording} as run {made.run_id}"
         )
         for remark in published.remarks:
             say(f"{published.system}: {remark}")
@@ -115,11 +116,11 @@ def _cells(path: Path, run: RunInfo) -> list[str]:
 
 
 def _conversation_line(recording: Recording, run: RunInfo, conversation_id: str) -> str:
-    def count(kind: str) -> int:
-        return sum(1 for _ in recording.events(run.id, conversation_id, (kind,)))
+    def count(kind: str, noun: str) -> str:
+        return counted(sum(1 for _ in recording.events(run.id, conversation_id, (kind,))), noun)
 
     conversation = recording.conversation(run.id, conversation_id)
     if conversation.conversing:
-        return f"tests {conversation_id}: {count('message_said')} turns, {count('test_scored')} tests scored"
-    turns, questions = len(conversation.turns), len(conversation.questions)
-    return f"conversation {conversation_id}: {turns} turns, {questions} questions, {count('answer_scored')} answers"
+        return f"tests {conversation_id}: {count('message_said', 'turn')}, {count('test_scored', 'test')} scored"
+    asked = counted(len(conversation.turns), "turn"), counted(len(conversation.questions), "question")
+    return f"conversation {conversation_id}: {', '.join(asked)}, {count('answer_scored', 'answer')}"

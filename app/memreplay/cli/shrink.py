@@ -148,7 +148,7 @@ def shrink(
             words = ("memreplay", "--batch", "--dataset", str(path), *found.command)
             say(f"replay it with: {printable(shlex.join(words))}")
     print(
-        f"{case.question.id} of {printable(case.backend)}: {progress.first} turns → {progress.turns}"
+        f"{case.question.id} of {printable(case.backend)}: {counted(progress.first, 'turn')} → {progress.turns}"
         f" ({found.verdict}); {progress.effort}"
     )
     for note in found.notes:
@@ -194,7 +194,7 @@ class _Lines:
     def show(self, progress: Progress) -> None:
         if monotonic() - self._latest >= _SECONDS_BETWEEN_LINES:
             self._latest = monotonic()
-            say(f"{progress.turns} of {progress.first} turns left; {progress.effort}")
+            say(f"{progress.turns} of {counted(progress.first, 'turn')} left; {progress.effort}")
 
 
 async def _shrink(

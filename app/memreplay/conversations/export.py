@@ -33,6 +33,7 @@ from memreplay.conversations.models import (
     Turn,
 )
 from memreplay.errors import UsageError
+from memreplay.numbers import counted
 from memreplay.text import normalised
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -143,7 +144,7 @@ class _Export:
     def lost(self) -> Iterator[str]:
         sessions = self.conversation.sessions
         if self.left_out:
-            yield f"{self.left_out} turns that nobody says, such as tool calls"
+            yield f"{counted(self.left_out, 'turn')} that nobody says, such as tool calls"
         if not self.dated:
             if len(sessions) > 1:
                 yield f"the boundaries of {len(sessions)} sessions"
@@ -353,11 +354,11 @@ def _category(question: Question) -> int:
 def _lost_in_sample(conversation: Conversation) -> Iterator[str]:
     left_out = sum(turn.role == "other" for turn in conversation.turns)
     if left_out:
-        yield f"{left_out} turns that nobody says, such as tool calls"
+        yield f"{counted(left_out, 'turn')} that nobody says, such as tool calls"
     asked = asked_once(conversation)
     foreign = sum(not each.question.abstain and each.question.type not in _BY_NAME for each in asked)
     if foreign:
-        yield f"the types of {foreign} questions, which are written as single-hop"
+        yield f"the types of {counted(foreign, 'question')}, which are written as single-hop"
     choices = sum(each.choice is not None for each in asked)
     if choices:
         yield f"the options of {choices} multiple-choice questions"
@@ -477,13 +478,13 @@ def _lost_in_messages(conversation: Conversation) -> list[str]:
 def _lost_in_openai(conversation: Conversation) -> list[str]:
     results = sum(map(_is_result, conversation.turns))
     written = sum(message["role"] == "tool" for message in _openai_messages(conversation))
-    lost = [f"{results - written} results without a call"] if results > written else []
+    lost = [f"{counted(results - written, 'result')} without a call"] if results > written else []
     return [*lost, *_lost_in_messages(conversation)]
 
 
 def _losses(conversation: Conversation) -> Iterator[str]:
     if conversation.questions:
-        yield f"{len(conversation.questions)} questions"
+        yield f"{counted(len(conversation.questions), 'question')}"
     if len(conversation.sessions) > 1:
         yield f"the boundaries of {len(conversation.sessions)} sessions"
     if any(session.date for session in conversation.sessions):

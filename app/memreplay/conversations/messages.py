@@ -691,8 +691,13 @@ def _media(name: str, part: Mapping[str, Any]) -> _Piece:
 
 
 def _assembled(pieces: Sequence[_Piece], role: TurnRole, label: str | None, named: str) -> Iterator[ChatMessage]:
-    """Return the messages of the pieces: texts that follow each other are one, with the rest between them."""
+    """Return the messages of the pieces: texts that follow each other are one, with the rest between them.
+
+    The libraries of providers join what a model said without anything between its parts, since it says spaces and
+    line breaks itself. Parts of other messages were put together by a program.
+    """
     says = any(piece.kind == "said" for piece in pieces)
+    between = "" if says and role == "assistant" else "\n"
     texts: list[str] = []
     for piece in pieces:
         if piece.kind == "said" or (piece.kind == "media" and not says and role != "other"):
@@ -701,13 +706,13 @@ def _assembled(pieces: Sequence[_Piece], role: TurnRole, label: str | None, name
             continue
         else:
             if texts:
-                yield ChatMessage(role, "\n".join(texts), label)
+                yield ChatMessage(role, between.join(texts), label)
                 texts = []
             yield ChatMessage(
                 "other", piece.text, piece.label if role != "other" or not label else _tool_label(piece, label)
             )
     if texts:
-        yield ChatMessage(role, "\n".join(texts), label)
+        yield ChatMessage(role, between.join(texts), label)
     for piece in pieces:
         if piece.kind == "media" and (says or role == "other"):
             yield ChatMessage("other", piece.text, piece.label)
@@ -799,15 +804,38 @@ _SIDES_OF_PYDANTIC_AI = {"request": "user", "response": "assistant"}
 def _of_letta(value: dict[str, Any]) -> dict[str, Any]:
     """Return a message of Letta's API, whose type says who speaks or which part of a step it is."""
     match value["message_type"]:
-        case "user_message" | "assistant_message" | "system_message" as kind:
+        case "user_message":
+            return {**value, "role": "user", "content": _packed_by_letta(value.get("content"))}
+        case "assistant_message" | "system_message" as kind:
             return {**value, "role": kind.removesuffix("_message")}
         case "reasoning_message" | "hidden_reasoning_message":
-            return {**value, "role": "assistant", "content": [{"type": "thinking", "text": value.get("reasoning")}]}
-        case "tool_call_message" if isinstance(value.get("tool_call"), dict):
-            return {**value, "role": "assistant", "content": [{**value["tool_call"], "type": "tool_call"}]}
+            thought = {"type": "thinking", "text": value.get("reasoning")}
+            return {**value, "role": "assistant", "content": [thought], "reasoning": None}
+        case "tool_call_message" if isinstance(call := value.get("tool_call"), dict):
+            reply = decoded(call.get("arguments")) if call.get("name") == _REPLY_OF_LETTA else None
+            said = reply.get("message") if isinstance(reply, dict) else None
+            content = said if isinstance(said, str) else [{**call, "type": "tool_call"}]
+            return {**value, "role": "assistant", "content": content}
         case "tool_return_message":
             return {**value, "role": "tool", "content": value.get("tool_return")}
     return value
+
+
+_REPLY_OF_LETTA = "send_message"
+"""The tool with which Letta's agents speak to the user."""
+
+
+def _packed_by_letta(content: object) -> object:
+    """Return what the user said: Letta packs it into JSON with its time."""
+    if isinstance(content, list):
+        return [
+            {**part, "text": _packed_by_letta(part["text"])} if isinstance(part, dict) and "text" in part else part
+            for part in content
+        ]
+    packed = decoded(content)
+    if isinstance(packed, dict) and packed.get("type") == "user_message" and isinstance(packed.get("message"), str):
+        return packed["message"]
+    return content
 
 
 _DETAILS = re.compile(

@@ -24,6 +24,7 @@ from memreplay.conversations.log_options import DEFAULT_LOG_OPTIONS, LogOptions
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.validation_errors import SILENT, LoadCallbacks, OnOpened, OnWarning
 from memreplay.errors import DatasetError, UsageError
+from memreplay.numbers import counted
 from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 
@@ -322,6 +323,7 @@ def _contents(format_name: str, file: DatasetFile) -> str:
         turns = [turn for session in sessions for turn in session.get("turns") or ()]
     if not isinstance(turns, list) or not isinstance(questions, list):
         return f"an incomplete {format_name}"
-    shape = f"{len(sessions)} sessions" if isinstance(sessions, list) else ""
-    facts = (shape, f"{len(turns)} turns", f"{len(questions)} questions", str(written.get("language") or ""))
+    shape = counted(len(sessions), "session") if isinstance(sessions, list) else ""
+    language = str(written.get("language") or "")
+    facts = (shape, counted(len(turns), "turn"), counted(len(questions), "question"), language)
     return " · ".join(fact for fact in facts if fact)

@@ -533,7 +533,16 @@ def _pairs(path: Sequence[_Said], said: Sequence[_Said]) -> list[tuple[int, int]
     pairs = [(index, index) for index in range(common)]
     for block in matcher.get_matching_blocks():
         pairs += [(common + block.a + i, common + block.b + i) for i in range(block.size)]
-    return _with_contained(path, said, pairs)
+    window = [] if common else _window(mine, given)
+    return _with_contained(path, said, window if len(window) >= len(pairs) else pairs)
+
+
+def _window(mine: Sequence[_Key], given: Sequence[_Key]) -> list[tuple[int, int]]:
+    """Return the end of a path that a call begins with: an application may send the latest messages alone."""
+    for start in range(max(0, len(mine) - len(given)), len(mine)):
+        if mine[start] == given[0] and mine[start:] == given[: len(mine) - start]:
+            return [(start + i, i) for i in range(len(mine) - start)]
+    return []
 
 
 def _with_contained(

@@ -147,7 +147,7 @@ class Drafting:
         self.progress.done += 1
         if monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = monotonic()
-            say(f"{self.progress.done} of {self.progress.parts} parts drafted")
+            say(f"{self.progress.done} of {counted(self.progress.parts, 'part')} drafted")
 
     async def estimate(self) -> Estimates:
         """Return the calls that are left, without those whose replies are cached."""

@@ -47,6 +47,7 @@ from memreplay.engine.events import (
     event_of,
 )
 from memreplay.llm.rate_limiter import ModelUnavailableError, StoppedError
+from memreplay.numbers import counted
 
 T = TypeVar("T")
 
@@ -126,7 +127,8 @@ class _Written:
         if self.has_stored or not self.failed or len(self.failed) < self.calls:
             return None
         first, calls = self.failed[0], len(self.failed)
-        return f"nothing is stored: its writer {first.model} failed in {calls} of {calls} calls: {first.error}"
+        failed = f"its writer {first.model} failed in {calls} of {counted(calls, 'call')}"
+        return f"nothing is stored: {failed}: {first.error}"
 
 
 class BackendDriver:

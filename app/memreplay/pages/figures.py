@@ -10,7 +10,7 @@ from typing import Any, get_args
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.debugger.budget import BudgetCurves
-from memreplay.numbers import UNKNOWN, dollars, interval, share, whole_share
+from memreplay.numbers import UNKNOWN, counted, dollars, interval, share, whole_share
 from memreplay.pages.plots import PATTERNS, WIDTH, Spec, percent_axis, series
 from memreplay.pages.questions import RowKey, row_key, without_prefix
 from memreplay.scoring import By
@@ -66,7 +66,7 @@ class Answers:
         rows = self.results.questions
         graded = sum(row.outcome != "error" for row in rows)
         questions = len({row_key(row) for row in rows})
-        return f"n = {graded:,} graded answers to {questions:,} questions"
+        return f"n = {counted(graded, 'graded answer')} to {counted(questions, 'question')}"
 
     def is_control(self, name: str) -> bool:
         return without_prefix(self.by_name[name][0].backend) in CONTROLS
@@ -265,7 +265,7 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
         about="The share of questions whose answer a prompt of so many tokens would hold, word for word or by its"
         " content, read off what the memory retrieved. Hits have different sizes, so memories are compared at equal"
         " tokens. Memories that rank nothing are left out.",
-        n="; ".join(f"{name}: n = {found.questions} answers" for name, found in measured.items()),
+        n="; ".join(f"{name}: n = {counted(found.questions, 'answer')}" for name, found in measured.items()),
         spec=spec,
         table=Table.of(
             "Answers at equal tokens",
@@ -406,7 +406,7 @@ def _stages(answers: Answers) -> Figure | None:
         about="Answers that are not right, by the stage that lost the fact, from the earliest to the latest. The"
         " order in a bar is that of the legend."
         + ("" if len(counts) == len(answers.names) else " closed_book has no memory that could lose anything."),
-        n=f"n = {labelled:,} answers with a verdict; the bars hold those that are not right",
+        n=f"n = {counted(labelled, 'answer')} with a verdict; the bars hold those that are not right",
         spec=spec,
         table=Table.of(
             "Where facts are lost",
@@ -479,7 +479,7 @@ def _distance(answers: Answers) -> Figure | None:
         id="distance",
         about="Accuracy by the number of turns between the earliest evidence of a question and the question, in"
         " groups of about equally many questions, with 95 % intervals over questions.",
-        n=f"n = {len(known):,} answers to questions with evidence",
+        n=f"n = {counted(len(known), 'answer')} to questions with evidence",
         spec=spec if values else None,
         table=Table.of("Accuracy against distance", ("memory", "turns", "right", "accuracy", "95 %"), rows),
     )
@@ -584,7 +584,7 @@ def _by_group(answers: Answers, by: By) -> Figure | None:
     return Figure(
         id=f"by-{by}",
         about=f"Accuracy by {by} of question.",
-        n=f"n = {graded:,} graded answers; each cell names its own",
+        n=f"n = {counted(graded, 'graded answer')}; each cell names its own",
         spec={"data": {"values": values}, **heat, "width": {"step": 92}, "height": {"step": 38}},
         table=breakdown_table(answers.results, by),
     )

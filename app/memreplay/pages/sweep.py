@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from memreplay import __version__
 from memreplay.debugger.sweep import Swept
+from memreplay.numbers import counted
 from memreplay.pages.document import page
 from memreplay.pages.plots import WIDTH, Spec, drawn, percent_axis
 from memreplay.views.sweep import fixes_table, sweep_sentences, sweep_table
@@ -49,7 +50,7 @@ def _section(result: Swept) -> _Section:
     numbered = [(str(number), *row) for number, row in enumerate(sweep_table(result).rows, start=1)]
     settings = Table.of("Settings", ("number", *sweep_table(result).headings), numbered)
     return _Section(
-        title=f"{result.backend}: {result.rows[0].questions} questions",
+        title=f"{result.backend}: {counted(result.rows[0].questions, 'question')}",
         sentences=[*sweep_sentences(result), "The numbers in the plot are those of the table."],
         plot=drawn(front(result), f"{result.backend}: answers in the prompt against tokens"),
         tables=[settings, *([fixes_table(result)] if result.fixed_by else [])],

@@ -33,6 +33,7 @@ from memreplay.grading import RetrievalScore, Score
 from memreplay.llm.judging import Judgement
 from memreplay.llm.model import PromptMessage, Reply
 from memreplay.llm.tokens import token_counter
+from memreplay.numbers import counted
 from memreplay.published.answers import PublishedAnswer, PublishedRun
 from memreplay.published.contexts import SaidTurns
 from memreplay.published.formats import FORMATS
@@ -75,11 +76,11 @@ class Joined:
         total = self.joined + len(self.not_found) + len(self.ambiguous)
         if not self.has_dataset:
             return (
-                f"none of {total:,} questions is joined with a dataset, so that nothing is known of their evidence:"
-                " give the dataset with --evidence"
+                f"none of {counted(total, 'question')} is joined with a dataset, so that nothing is known of their"
+                " evidence: give the dataset with --evidence"
             )
         said = (
-            f"{self.joined:,} of {total:,} questions joined with the dataset"
+            f"{self.joined:,} of {counted(total, 'question')} joined with the dataset"
             f" ({self.by_id:,} by id, {self.by_text:,} by text)"
         )
         if self.not_found:

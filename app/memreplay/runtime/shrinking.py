@@ -35,6 +35,7 @@ from memreplay.llm.model import AnswerModel, AnswerRequest, Reply
 from memreplay.llm.ports import MemoryChatModel, ModelAnswerer, ModelFactExtractor
 from memreplay.llm.rate_limiter import StoppedError
 from memreplay.llm.tokens import token_counter
+from memreplay.numbers import counted
 from memreplay.paths import cache_folder
 from memreplay.recording.reader import Recording, RunInfo
 from memreplay.runtime.bisecting import question_in
@@ -247,8 +248,8 @@ class Progress:
     def effort(self) -> str:
         """Return in words what the search took."""
         known = f", {self.known} known from before" if self.known else ""
-        calls = f"{self.calls} calls, ${self.cost_usd:.4f}" if self.calls else "no call"
-        return f"{self.tried} tries{known}, {calls}"
+        calls = f"{counted(self.calls, 'call')}, ${self.cost_usd:.4f}" if self.calls else "no call"
+        return f"{counted(self.tried, 'try')}{known}, {calls}"
 
 
 class Shrinker:

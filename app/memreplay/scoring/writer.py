@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from memory_backends.stores.trace import Extraction, ModelCall
 from memreplay.grading.read import without_reasoning
 from memreplay.scoring.holding import Answerable, Piece
-from memreplay.text import shortened
+from memreplay.text import shortened, with_semicolons
 
 WriterCause = Literal[
     "not_called", "failed", "cut", "unreadable", "kept_nothing", "removed_by_update", "not_stored", "kept_other"
@@ -145,7 +145,7 @@ def _cause_of(turn: str, answerable: Answerable, made: Sequence[MadeCall]) -> tu
     facts = [fact for each in made for fact in each.facts]
     if not facts:
         return "kept_nothing", f"The writer {model} was called for turn {turn} and kept nothing."
-    shown = shortened("; ".join(facts), _LONGEST_SHOWN)
+    shown = shortened(with_semicolons(facts), _LONGEST_SHOWN)
     return "kept_other", f"The writer {model} kept something else of turn {turn}: “{shown}”."
 
 

@@ -16,7 +16,7 @@ from textual.dom import DOMNode
 
 from memreplay.conversations.catalog import Catalog, ListedConversation, listed
 from memreplay.errors import MemreplayError, UsageError
-from memreplay.numbers import whole_share
+from memreplay.numbers import counted, whole_share
 from memreplay.tui.launch import Launch, RunHandle
 from memreplay.tui.requests import (
     AgainstWanted,
@@ -306,7 +306,7 @@ class MemreplayApp(TerminalApp):
             shrinker = Shrinker(
                 case,
                 report=lambda now: self.call_from_thread(
-                    screen.say, f"{now.turns} of {now.first} turns left · {now.effort}"
+                    screen.say, f"{now.turns} of {counted(now.first, 'turn')} left · {now.effort}"
                 ),
             )
 
@@ -333,7 +333,7 @@ class MemreplayApp(TerminalApp):
             stopped = ["stopped: it may not be minimal"] if shrinker.ended_early else []
             remarks = "; ".join((shrunk.verdict, shrinker.progress.effort, *stopped, *shrunk.notes))
             self.notify(
-                f"{shrinker.progress.first} turns → {shrinker.progress.turns} ({remarks})."
+                f"{counted(shrinker.progress.first, 'turn')} → {shrinker.progress.turns} ({remarks})."
                 f" Saved as {message.name}.json, .md and {test}",
                 timeout=_SECONDS_OF_A_RESULT,
                 markup=False,

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from memreplay.grading import Outcome
-from memreplay.numbers import whole_share
+from memreplay.numbers import counted, whole_share
 from memreplay.printable import printable
 from memreplay.recording.branches import Branch
 from memreplay.scoring.results import Comparison
@@ -236,7 +236,7 @@ def comparison_text(compared: RunComparison, verdict: Sequence[str] = ()) -> lis
 
 
 def _summary(compared: RunComparison) -> str:
-    return f"{len(compared.changes)} answers changed, {compared.alike} did not."
+    return f"{counted(len(compared.changes), 'answer')} changed, {compared.alike} did not."
 
 
 def _lines_of_change(change: Change) -> list[str]:

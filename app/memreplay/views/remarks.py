@@ -53,7 +53,7 @@ def remarks(results: Results) -> list[str]:
         key = results.answer_key
         sentences.append(
             f"adjusted: by {key.file}, which corrects {key.questions} of the questions asked"
-            f" ({key.corrections} corrections in all)."
+            f" ({counted(key.corrections, 'correction')} in all)."
         )
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} picks sentences and options; it is not a language model.")
@@ -83,11 +83,11 @@ def _writer_sentences(results: Results) -> Iterator[str]:
                     f" limit of {writing.cut_at:,} tokens."
                 )
             if writing.unread_calls:
-                yield f"writer: {writing.unread_calls:,} of {chats:,} replies to {name} could not be read."
+                yield f"writer: {writing.unread_calls:,} of {counted(chats, 'reply')} to {name} could not be read."
             if writing.unread_facts:
                 yield f"writer: {counted(writing.unread_facts, 'fact')} in replies to {name} could not be read."
             if writing.empty_calls:
-                yield f"writer: {writing.empty_calls:,} of {chats:,} replies to {name} named no fact."
+                yield f"writer: {writing.empty_calls:,} of {counted(chats, 'reply')} to {name} named no fact."
     causes = Counter(
         (row.backend, row.failure_writer) for row in results.questions if row.failure_writer is not None
     )
@@ -174,7 +174,7 @@ _FLOOR = 0.6
 def _reader_sentences(results: Results) -> list[str]:
     """Say of each model that fails even with the evidence that what reaches the prompt comes first."""
     return [
-        f"{_reader_of(results, oracle)} finds only {found.in_prompt_right} of {found.total} answers"
+        f"{_reader_of(results, oracle)} finds only {found.in_prompt_right} of {counted(found.total, 'answer')}"
         f" ({share(found.in_prompt_right / found.total)}) with the evidence in front of it (oracle), so that"
         f" accuracy says little of the memories.{_held_in_prompts(results, oracle.model)}"
         for oracle in results.backends.values()
@@ -250,11 +250,11 @@ def _counts(compared: Comparison) -> str:
     if compared.metric == "answer_in_prompt":
         return (
             f"{better} brings more answers into the prompt than {worse} here: {max(a, b)} against {min(a, b)} of"
-            f" the same {compared.n} facts"
+            f" the same {counted(compared.n, 'fact')}"
         )
     return (
         f"{better} is better than {worse} here: {max(a, b)} against {min(a, b)} right of the same"
-        f" {compared.n} questions"
+        f" {counted(compared.n, 'question')}"
     )
 
 
@@ -340,15 +340,16 @@ def _fit_sentences(results: Results) -> list[str]:
     if fit is None or fit.in_every_prompt < NEARLY_ALL * fit.questions:
         return []
     what_to_change = "To tell them apart, give a smaller --context-tokens or --top-k, or longer histories."
+    asked = counted(fit.questions, "question")
     if fit.in_every_prompt == fit.questions:
         return [
-            f"everything fits: every prompt of every memory held the answer to all {fit.questions} questions with"
+            f"everything fits: every prompt of every memory held the answer to {fit.questions} of {asked} with"
             " evidence, so that these architectures cannot differ here in what they find, only in what else they"
             f" give to the model. {what_to_change}"
         ]
     return [
-        f"nearly everything fits: every memory's prompts held the answer to {fit.in_every_prompt} of"
-        f" {fit.questions} questions with evidence, so that what these architectures find can differ on only"
+        f"nearly everything fits: every memory's prompts held the answer to {fit.in_every_prompt} of {asked} with"
+        " evidence, so that what these architectures find can differ on only"
         f" {fit.questions - fit.in_every_prompt}; on the others, only what else they give to the model differs."
         f" {what_to_change}"
     ]
@@ -377,8 +378,8 @@ def _error_sentences(results: Results) -> list[str]:
         retry = " To ask the judge again, run memreplay rejudge with it."
     advice = retry if any(can_be_retried(reason) and "--judge" not in reason for reason in reasons) else ""
     return [
-        f"errors: {reasons.total()} of {len(results.questions)} answers ended in one, which is neither right nor"
-        f" wrong: {listed_reasons(reasons)}.{advice}",
+        f"errors: {reasons.total()} of {counted(len(results.questions), 'answer')} ended in one, which is neither"
+        f" right nor wrong: {listed_reasons(reasons)}.{advice}",
         *_baseline_sentences(results),
     ]
 
@@ -440,16 +441,16 @@ def _evidence_sentences(results: Results) -> list[str]:
     joined = " (--evidence joins LoCoMo's to an MC10 file)" if any(row.kind == "choice" for row in unnamed) else ""
     number, asked = (len(set(map(key_of, rows))) for rows in (unnamed, results.questions))
     return [
-        f"no evidence: for {number} of {asked} questions the dataset names no turns that support the answer; of"
-        f" wrong answers to them it may be unknown where the fact was lost{joined}."
+        f"no evidence: for {number} of {counted(asked, 'question')} the dataset names no turns that support the"
+        f" answer; of wrong answers to them it may be unknown where the fact was lost{joined}."
     ]
 
 
 def _style_sentence(dataset: str, style: OptionStyle) -> str:
     return (
-        f"{dataset}: a single option differs in case or full stop in {style.odd_one_out} of {style.questions}"
-        f" questions, and is the right one in {style.leaks}; a blind guesser that sees only the options"
-        f" gets {share(style.blind_guesser)} (chance {share(style.chance)})."
+        f"{dataset}: a single option differs in case or full stop in {style.odd_one_out} of"
+        f" {counted(style.questions, 'question')}, and is the right one in {style.leaks}; a blind guesser that"
+        f" sees only the options gets {share(style.blind_guesser)} (chance {share(style.chance)})."
     )
 
 
@@ -470,7 +471,7 @@ def _judge_sentences(results: Results) -> list[str]:
         kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
         alike = found.both_right + found.both_wrong
         sentences.append(
-            f"agreement: {RATERS[found.a]} and {RATERS[found.b]} agree on {alike} of {found.n} answers"
+            f"agreement: {RATERS[found.a]} and {RATERS[found.b]} agree on {alike} of {counted(found.n, 'answer')}"
             f" ({share(found.share)}), Cohen's kappa {kappa}; {found.only_a} right only by"
             f" {RATERS[found.a]}, {found.only_b} only by {RATERS[found.b]}."
         )
@@ -526,7 +527,7 @@ def _what_if_sentences(results: Results) -> Iterator[str]:
             counts = ", ".join(f"{number} {cure.replace('_', ' ')}" for cure, number in found.cures.items())
             yield f"{name}: {counts}"
         if refuted := found.cures.get("refuted"):
-            yield f"{name}: {refuted} of {found.asked} verdicts refuted by asking again"
+            yield f"{name}: {refuted} of {counted(found.asked, 'verdict')} refuted by asking again"
     doubted = dict.fromkeys(
         f"{row.conversation} {row.question_id}" for row in results.questions if row.cure == "key_in_doubt"
     )

@@ -54,9 +54,10 @@ def sweep_sentences(result: Swept) -> Iterator[str]:
     first, best, others = result.rows[0], result.chosen_row, len(result.rows) - 1
     if others:
         yield (
-            f"p: McNemar's exact test against {one_line(first.setting)}, on the same {first.questions} questions,"
-            f" adjusted by Holm for {counted(others, 'comparison')}; the intervals of differences by Bonferroni."
-            " These are approximate: where one leaves out 0 beside a larger p, the test, which is exact, decides."
+            f"p: McNemar's exact test against {one_line(first.setting)}, on the same"
+            f" {counted(first.questions, 'question')}, adjusted by Holm for {counted(others, 'comparison')}; the"
+            " intervals of differences by Bonferroni. These are approximate: where one leaves out 0 beside a larger"
+            " p, the test, which is exact, decides."
         )
     if best is first:
         yield f"No setting holds more than the first, {one_line(first.setting)}."

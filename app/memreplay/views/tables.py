@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeVar
 
 from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES, Category
-from memreplay.numbers import UNKNOWN, dollars, interval, number, share, share_of
+from memreplay.numbers import UNKNOWN, counted, dollars, interval, number, share, share_of
 from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.agreement import RATERS, Agreement, JudgeResults, Rater
 from memreplay.scoring.comparisons import contestants_of
@@ -676,7 +676,7 @@ def _repair_table(title: str, found: WhatIfResults) -> Table:
 def _repaired(repairs: Repairs) -> str:
     if repairs.share is None or repairs.ci95 is None:
         return UNKNOWN
-    errors = f", {repairs.errors} errors" if repairs.errors else ""
+    errors = f", {counted(repairs.errors, 'error')}" if repairs.errors else ""
     return f"{repairs.repaired}/{repairs.graded} {share(repairs.share)} ({interval(repairs.ci95)}){errors}"
 
 

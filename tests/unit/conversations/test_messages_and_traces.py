@@ -241,6 +241,61 @@ def test_what_agents_and_their_tools_export_is_read(tmp_path: Path, written: Any
     assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
 
 
+def test_a_call_that_is_sent_the_latest_messages_alone_continues_them_though_they_repeat(tmp_path: Path) -> None:
+    talk = [("user", "I live in Girona"), *[("assistant", "Nice city"), ("user", "ok")] * 2, ("assistant", "Done")]
+    messages = [{"role": role, "content": content} for role, content in talk]
+    lines = [
+        {"timestamp": f"2026-01-01T10:0{end}:00Z", "messages": messages[start:end], "response": messages[end]}
+        for start, end in ((0, 1), (0, 3), (2, 5))
+    ]
+    spans = [
+        {
+            "context": {"trace_id": "t", "span_id": str(number)},
+            "name": "chat",
+            "start_time": each["timestamp"],
+            "attributes": {
+                "ai.prompt.messages": json.dumps(each["messages"]),
+                "ai.response.text": each["response"]["content"],
+            },
+        }
+        for number, each in enumerate(lines)
+    ]
+    ((conversation,), warnings) = read(tmp_path, {"data": spans, "next_cursor": None})
+    assert (said(conversation), warnings) == ([f"{role[0]} {content}" for role, content in talk], [])
+
+
+def test_what_a_model_says_in_parts_is_one_text(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "Green"}, {"type": "text", "text": " or black?"}]
+    langchain = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", "AIMessage"]}
+    for reply in ({**langchain, "kwargs": {"content": parts}}, {"role": "assistant", "content": parts}):
+        ((conversation,), _) = read(tmp_path, {"messages": [{"role": "user", "content": parts}, reply]})
+        assert said(conversation) == ["u Green\n or black?", "a Green or black?"]
+
+
+def test_agents_of_letta_speak_with_a_tool_and_users_in_json(tmp_path: Path) -> None:
+    packed = json.dumps({"type": "user_message", "message": "I moved to Nara", "time": "2024-05-02"})
+    written: list[dict[str, Any]] = [
+        {"message_type": "user_message", "content": packed},
+        {"message_type": "reasoning_message", "reasoning": "Deer live there."},
+    ]
+    for name, arguments in (
+        ("archival_memory_insert", {"content": "Nara"}),
+        ("send_message", {"message": "Deer!"}),
+    ):
+        call = {"name": name, "arguments": json.dumps(arguments), "tool_call_id": name}
+        written.append({"message_type": "tool_call_message", "tool_call": call})
+    written.append({"message_type": "user_message", "content": [{"type": "text", "text": packed}]})
+    ((conversation,), warnings) = read(tmp_path, {"messages": written})
+    assert warnings == []
+    assert shown(conversation) == [
+        ("User", "I moved to Nara"),
+        ("Thinking", "Deer live there."),
+        ("Tool call", 'archival_memory_insert({"content": "Nara"})'),
+        ("AI", "Deer!"),
+        ("User", "I moved to Nara"),
+    ]
+
+
 def test_parts_that_are_not_known_are_counted(tmp_path: Path) -> None:
     hello = {"role": "user", "content": [{"type": "text", "text": "Hi"}, *[{"type": "hologram"}] * 3]}
     ((conversation,), warnings) = read(tmp_path, {"messages": [hello]})

@@ -163,7 +163,7 @@ def test_caveats_are_printed_below_the_numbers() -> None:
     key = KeyFacts(file="errors.json", corrections=156, questions=3)
     results = build_results(RUN, [row(choice(), reply("3"), model=EXTRACTIVE_MODEL)], {"own": style}, key)
     leak, adjusted, reader = remarks(results)
-    assert "in 1 of 1 questions, and is the right one in 1" in leak and "gets 100.0 % (chance 33.3 %)" in leak
+    assert "in 1 of 1 question, and is the right one in 1" in leak and "gets 100.0 % (chance 33.3 %)" in leak
     assert "errors.json" in adjusted and "3 of the questions" in adjusted
     assert "not a language model" in reader
 
@@ -232,7 +232,7 @@ def test_a_turn_that_only_tempts_is_no_evidence_for_an_answer() -> None:
     tempted = choice(evidence=("t1",), evidence_role="tempting")
     (sentence,) = remarks(results_of(row(tempted, reply("0")).model_copy(update={"failure": "no_evidence"})))
     assert sentence.startswith(
-        "no evidence: for 1 of 1 questions the dataset names no turns that support the answer"
+        "no evidence: for 1 of 1 question the dataset names no turns that support the answer"
     )
 
 
@@ -291,7 +291,7 @@ def test_where_everything_fits_it_is_said_that_nothing_can_differ_and_what_to_ch
     whole, half = hit(1, "t1", "t2"), hit(1, "t1")
     rows = [row(FOUND, reply("3"), whole), row(FOUND, reply("0"), whole, backend="hybrid")]
     first, *_ = remarks(results_of(*rows))
-    assert first.startswith("everything fits: every prompt of every memory held the answer to all 1 questions")
+    assert first.startswith("everything fits: every prompt of every memory held the answer to 1 of 1 question ")
     assert (
         "cannot differ here in what they find" in first
         and "smaller --context-tokens or --top-k, or longer histories" in first

@@ -149,7 +149,7 @@ class DuelScreen(AnswerScreen[AskKey | None]):
         limits = self._limits_of(self._rankings[self._here])
         budget = "" if limits.has_no_budget else f" and {limits.tokens:,} tokens"
         is_changed = (self._hits, self._tokens) != (None, None)
-        words = f"{limits.hits} hits{budget}"
+        words = f"{counted(limits.hits, 'hit')}{budget}"
         self.query_one("#header", Bar).say(
             *self.tabs,
             Span(f"  at turn {asked.turn}", "title"),

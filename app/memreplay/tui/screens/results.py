@@ -20,6 +20,7 @@ from textual.content import Content
 from memreplay.debugger.budget import BudgetCurves, budget_curves
 from memreplay.debugger.recorded_sweep import sweeps_of_rankings
 from memreplay.errors import MemreplayError
+from memreplay.numbers import counted
 from memreplay.recording.damage import reporting_damage
 from memreplay.recording.reader import Recording
 from memreplay.timeline.timeline import Answer, Timeline
@@ -145,7 +146,7 @@ class OfRun:
         self._run = run = recorded_run(self.path)
         count = len(run.conversations)
         of = f"{count} conversations" if count > 1 else "one conversation"
-        parts = [f"{len(run.table.questions):,} questions of {of}", asked_of_all(run.table)]
+        parts = [f"{counted(len(run.table.questions), 'question')} of {of}", asked_of_all(run.table)]
         state = "" if run.status == "finished" else run.status
         return run.table, " · ".join(part for part in (*parts, state) if part)
 
@@ -157,7 +158,7 @@ class OfRun:
         labels: Labels = {}
         for done, conversation in enumerate(self._run.conversations, start=1):
             labels = {**labels, **labels_in(self.path, self._run.id, conversation)}
-            yield f"attributing failures: {done} of {len(self._run.conversations)} conversations", labels
+            yield f"attributing failures: {done} of {counted(len(self._run.conversations), 'conversation')}", labels
 
     def of_timelines(self, make: Callable[[Iterable[Timeline], Mapping[str, Any]], T]) -> T:
         with closing(Recording.open(self.path)) as recording, reporting_damage(self.path):

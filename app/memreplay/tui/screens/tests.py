@@ -9,6 +9,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memreplay.debugger.alignment import turns_in_both
+from memreplay.numbers import counted
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.requests import Position, VisitWanted
 from memreplay.tui.screens import Listing, ListingScreen, Scores
@@ -60,7 +61,7 @@ class TestsScreen(ListingScreen[None]):
             both = turns_in_both(*(side.source.timeline.conversation for side in self._sides))
             left, right = names
             head = [Span(" TESTS COMPARED ", "recorded"), left, Span("  against", "dim"), right]
-            head.append(Span(f"  {both} turns in both", "dim"))
+            head.append(Span(f"  {counted(both, 'turn')} in both", "dim"))
             tests.border_title = Content(tally_of_tests(self._tests))
         else:
             head = [Span(" TESTS ", "recorded"), *names]

@@ -133,7 +133,7 @@ def lost_words(lost_at: LostAt, cut: Recut) -> str:
 
 def way_words(way: Way, cut: Recut) -> str:
     """Return what other limits would do."""
-    hits = f"{way.limits.hits} hits"
+    hits = f"{counted(way.limits.hits, 'hit')}"
     if way.lost_at is None:
         more_hits = way.limits.hits > cut.limits.hits
         return f"at {hits if more_hits else f'{way.limits.tokens:,} tokens'} it would be in the prompt"
@@ -156,7 +156,7 @@ def placement_line(ranking: Ranking, placed: Placement) -> Line:
     """Return the place of an evidence turn in a ranking."""
     turn = Span(f"turn {turns_words(ranking.conversation, [placed.turn])}  ", "accent")
     if placed.rank is None:
-        words = f"not among the {len(ranking.candidates)} candidates recorded"
+        words = f"not among the {counted(len(ranking.candidates), 'candidate')} recorded"
         return line(Span("◆ ", "warn"), turn, Span(words, "dim"), hang=2)
     gap = "" if placed.gap is None else f", score {placed.gap:z.3f} below the last hit"
     below = f", {placed.below} below the cut{gap}" if placed.below else ""

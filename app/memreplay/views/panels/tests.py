@@ -19,7 +19,9 @@ from memreplay.engine.events import (
     TestScored,
     TestWaited,
 )
+from memreplay.numbers import counted
 from memreplay.scoring.rows import differs_from_record, outcome_of_test, place_of_test
+from memreplay.text import with_semicolons
 from memreplay.timeline.timeline import Timeline
 from memreplay.views.document import ListDocument
 from memreplay.views.panels import View, lines_view
@@ -159,7 +161,8 @@ def test_lines(scored: TestScored, *, memory_recorded: bool) -> list[Line]:
 def tally_of_tests(tests: Sequence[ListedTest]) -> str:
     """Return how many tests finished in both runs, and on how many the points differ."""
     both = [test for test in tests if all(test.sides)]
-    return f"{len(both)} tests in both · points differ on {sum(test.difference > _EQUAL for test in both)}"
+    differing = sum(test.difference > _EQUAL for test in both)
+    return f"{counted(len(both), 'test')} in both · points differ on {differing}"
 
 
 def _sum(over: Sequence[TestScored]) -> str:
@@ -183,7 +186,7 @@ def _side(scored: TestScored | None, name: str) -> list[Line]:
     marked: Tone = "warn" if differs_from_record(scored) else "value"
     head = line(Span(f"{sign} ", tone), Span(points_in_words(scored), marked), Span(f"  {name}", "dim"), hang=2)
     said = [line("  ", one_line(words), hang=2, most=_ROWS_OF_TEXT) for words in scored.responses[:_ROWS_OF_TEXT]]
-    why = one_line("; ".join(scored.reasoning) or scored.ungraded or "")
+    why = one_line(with_semicolons(scored.reasoning) or scored.ungraded or "")
     reason = [line("  ", Span(why, "dim"), hang=2, most=_ROWS_OF_TEXT)] if why else []
     return [head, *said, *reason]
 
@@ -284,7 +287,7 @@ def notes_of(event: ReplayEvent) -> list[Line]:
             return [_note("⚖ ", f"{who}: {one_line(event.error or event.reply or '')}")]
         case TestScored():
             sign, tone = SIGNS[outcome_of_test(event)]
-            why = one_line("; ".join(event.reasoning) or event.ungraded or "")
+            why = one_line(with_semicolons(event.reasoning) or event.ungraded or "")
             points = f"{one_line(event.test_id)}: {points_in_words(event)}"
             spans = (Span(f"  {sign} ", tone), Span(points, "strong"), Span(f" · {why}" if why else "", "dim"))
             return [line(*spans, hang=4, most=_ROWS_OF_NOTE)]
