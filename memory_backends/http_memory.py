@@ -22,6 +22,7 @@ import httpx
 from memory_backends.adapters.library import ORDINARY_LABELS, Found, LibraryMemory
 from memory_backends.addresses import Address, parse_address
 from memory_backends.base import BackendError, ClosingStatus, Exchange, Message, Namespace, Recall, Snapshot
+from memory_backends.certificates import trusted
 from memory_backends.resources import Resources
 from memory_backends.storable import finite_score, storable, storable_value
 
@@ -174,7 +175,7 @@ class HttpMemory(LibraryMemory):
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
         if token := os.environ.get(TOKEN_VARIABLE):
             headers[self._mapping.token_header] = f"{self._mapping.token_prefix}{token}"
-        self._http = httpx.AsyncClient(headers=headers, timeout=SECONDS, follow_redirects=False)
+        self._http = httpx.AsyncClient(headers=headers, timeout=SECONDS, follow_redirects=False, verify=trusted())
         await self._send(self._mapping.reset)
         if held := await self.items():
             raise BackendError(f"{self._where(self._mapping.reset)} left {len(held)} items of the session in place")

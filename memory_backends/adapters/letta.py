@@ -19,6 +19,7 @@ import httpx
 
 from memory_backends.adapters.library import Found, LibraryMemory
 from memory_backends.base import BackendError, ClosingStatus, Exchange, Namespace, Recall, Snapshot
+from memory_backends.certificates import trusted
 from memory_backends.metering import note_call
 from memory_backends.resources import Resources
 from memory_backends.stores.trace import ModelCall
@@ -56,6 +57,7 @@ class LettaMemory(LibraryMemory):
             base_url=os.environ.get("LETTA_BASE_URL") or DEFAULT_URL,
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=SECONDS,
+            verify=trusted(),
         )
         name = f"memreplay-{namespace.point_id('letta')}"
         for left in await self._json("GET", "/v1/agents/", params={"name": name}):

@@ -38,7 +38,9 @@ async def searched(pilot: Pilot[None], text: str) -> None:
     await typed(pilot, text)
 
 
-async def test_a_search_selects_the_line_counts_the_matches_and_highlights_the_words(recorded: Launch) -> None:
+async def test_a_search_selects_the_line_counts_the_matches_and_says_in_plain_words_where_there_is_none(
+    recorded: Launch,
+) -> None:
     async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
         await searched(pilot, "moved us to girona")
@@ -62,6 +64,8 @@ async def test_a_search_selects_the_line_counts_the_matches_and_highlights_the_w
         assert "moved us to Girona" in " ".join(view.text.split()), name
         await pilot.press("N", "N")
         await until(pilot, lambda: f"{total} of {total}" in found(pilot))
+        await searched(pilot, "zzzz")
+        await until(pilot, lambda: "no match for zzzz" in notes(pilot))
 
 
 async def test_a_match_in_a_prompt_selects_its_question_and_says_how_to_see_it(recorded: Launch) -> None:
@@ -76,11 +80,18 @@ async def test_a_match_in_a_prompt_selects_its_question_and_says_how_to_see_it(r
         await until(pilot, lambda: isinstance(pilot.app.screen, WhyScreen))
 
 
-async def test_a_match_beyond_the_rows_of_a_text_is_shown(recorded: Launch) -> None:
+async def test_an_enlarged_panel_shows_texts_in_full_and_so_is_a_match_beyond_their_rows(recorded: Launch) -> None:
     async with open_replay(recorded, (72, 24)) as pilot:
         screen = replay_of(pilot)
         screen.move_to(4)
         await pilot.press("2", "tab")
+        name, view = selected_panel(screen)
+        assert name == "written"
+        assert "…" in view.text
+        await pilot.press("+")
+        await until(pilot, lambda: "…" not in view.text)
+        await pilot.press("escape")
+        await until(pilot, lambda: "…" in view.text)
         name, view = selected_panel(screen)
         assert name == "written" and "remember it" not in view.text, "what is looked for is cut off"
         await searched(pilot, "has to remember it")
@@ -91,12 +102,6 @@ async def test_a_match_beyond_the_rows_of_a_text_is_shown(recorded: Launch) -> N
                 break
             await pilot.press("n")
         assert name == "written" and "remember it" in " ".join(view.text.split())
-
-
-async def test_a_search_without_a_match_says_so_in_plain_words(recorded: Launch) -> None:
-    async with open_replay(recorded) as pilot:
-        await searched(pilot, "zzzz")
-        await until(pilot, lambda: "no match for zzzz" in notes(pilot))
 
 
 def test_words_are_highlighted_whatever_their_case_and_accents() -> None:
@@ -149,10 +154,13 @@ async def test_after_the_write_f_tells_the_life_of_the_evidence_and_backspace_re
         assert isinstance(pilot.app.screen, ReplayScreen)
 
 
-async def test_g_at_the_end_of_a_recording_and_r_without_answers_say_what_there_is(
-    recorded: Launch, tmp_path: Path
-) -> None:
+async def test_the_legend_explains_channels_and_breakpoints_and_g_says_where_the_end_is(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
+        await pilot.press("K")
+        assert isinstance(pilot.app.screen, TextScreen)
+        legend = text_of(pilot, "#text")
+        assert "superseded" in legend and "rank comparison number" in legend
+        await pilot.press("escape")
         await pilot.press("G", "G")
         await until(pilot, lambda: "end of the recording" in notes(pilot))
 
@@ -181,20 +189,6 @@ async def test_panels_before_the_first_turn_say_what_to_press(live_launch: Launc
         assert all("space" in view.text for view in panels if len(view.document) == 1)
 
 
-async def test_an_enlarged_panel_shows_texts_in_full(recorded: Launch) -> None:
-    async with open_replay(recorded, (72, 24)) as pilot:
-        screen = replay_of(pilot)
-        screen.move_to(4)
-        await pilot.press("2", "tab")
-        name, view = selected_panel(screen)
-        assert name == "written"
-        assert "…" in view.text
-        await pilot.press("+")
-        await until(pilot, lambda: "…" not in view.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "…" in view.text)
-
-
 def test_keys_lose_the_ids_that_all_of_them_share() -> None:
     assert short_key("shared_state:b568e4/identity-01/hybrid", "identity-01", "hybrid") == "shared_state"
     planner = "personal_state:planner_agent/b568e4/identity-01/hybrid"
@@ -212,14 +206,6 @@ def test_a_turn_with_two_numbers_shows_both() -> None:
     assert turns_words(known, ["D5:1", "D5:2"]) == "91 (D5:1), 92 (D5:2)"
     assert turns_words(known, [turn.id for turn in turns]) == "91 (D5:1)…95 (D5:5) (5)"
     assert turn_words(conversation().turns[2]) == "3"
-
-
-async def test_the_legend_explains_channels_and_the_language_of_breakpoints(recorded: Launch) -> None:
-    async with open_replay(recorded) as pilot:
-        await pilot.press("K")
-        assert isinstance(pilot.app.screen, TextScreen)
-        legend = text_of(pilot, "#text")
-        assert "superseded" in legend and "rank comparison number" in legend
 
 
 # ---- the start screen ------------------------------------------------------------------------------------------

@@ -32,11 +32,19 @@ from tests.tui.conftest import open_replay, replay_of, until
 from tests.tui.looking import text_of
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of a whole run."""
+    folder = tmp_path_factory.mktemp("finished")
+    made_in(folder, *"--batch --dataset identity-02 --backend rag --top-k 1 --recording r.sqlite3".split())
+    return folder / "r.sqlite3"
+
+
 @pytest.fixture
-def hostile(tmp_path: Path, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
+def hostile(tmp_path: Path, launch: Launch, finished: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
     """Straight into an interrupted recording that names a module of the current folder, which notes its import."""
     path = tmp_path / "r.sqlite3"
-    made_in(tmp_path, "--batch", "--dataset", "identity-02", "--backend", "rag", "--top-k", 1, "--recording", path)
+    path.write_bytes(finished.read_bytes())
     with closing(sqlite3.connect(path)) as db, db:
         (settings,) = db.execute("select settings from runs").fetchone()
         changed = {"backend": ["rag", "evilmod:Memory"], "closed_book_asked_along": False}

@@ -68,20 +68,17 @@ async def test_stepping_forward_and_back_shows_what_the_stores_held(recorded: La
         assert compared, "the log was compared with what the store held"
 
 
-async def test_the_header_says_recorded_where_the_cursor_stands_and_the_settings(recorded: Launch) -> None:
+async def test_first_last_and_the_next_turn_at_which_a_memory_changed_and_the_header_follows(
+    recorded: Launch,
+) -> None:
     async with open_replay(recorded) as pilot:
+        screen = replay_of(pilot)
         assert "RECORDED" in header_of(pilot)
         assert "tiny-01  turn 1/8" in header_of(pilot)
         assert "memreplay/extractive · top 10 · stub-embedder" in header_of(pilot)
         await pilot.press("G")
-        assert "closed" in header_of(pilot)
-
-
-async def test_first_last_and_the_next_turn_at_which_a_memory_changed(recorded: Launch) -> None:
-    async with open_replay(recorded) as pilot:
-        screen = replay_of(pilot)
-        await pilot.press("G")
         assert screen.cursor == screen.frontier == 9
+        assert "closed" in header_of(pilot)
         await pilot.press(".")
         assert screen.cursor == 9
         await pilot.press("g", ",")
@@ -140,16 +137,6 @@ async def test_a_long_name_of_a_picture_is_cut(
     assert len(picture.name) < 160
 
 
-async def test_help_that_is_not_composed_yet_or_any_more_takes_no_action(recorded: Launch) -> None:
-    async with open_replay(recorded) as pilot:
-        helping = HelpScreen()
-        opening = pilot.app.push_screen(helping)
-        assert not await pilot.app.run_action("leave", default_namespace=helping)
-        await opening
-        await pilot.press("escape")
-        assert isinstance(pilot.app.screen, ReplayScreen)
-
-
 @pytest.mark.parametrize(
     ("width", "shown"), [(80, ["hybrid"]), (120, ["hybrid", "rag"]), (160, ["hybrid", "rag", "full_context"])]
 )
@@ -191,7 +178,7 @@ async def test_a_click_on_a_turn_goes_there_and_one_on_a_tab_shows_it(recorded: 
         assert [pane.backend for pane in screen.architectures.panes if pane.display] == ["rag"]
 
 
-async def test_a_panel_can_be_enlarged_and_escape_returns(recorded: Launch) -> None:
+async def test_a_panel_can_be_enlarged_and_a_memory_that_failed_says_so_at_that_turn(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         screen = replay_of(pilot)
         await pilot.press("1", "+")
@@ -199,11 +186,6 @@ async def test_a_panel_can_be_enlarged_and_escape_returns(recorded: Launch) -> N
         await pilot.press("escape")
         assert screen.maximized is None
         assert pilot.app.screen is screen
-
-
-async def test_a_memory_that_failed_says_so_at_that_turn(recorded: Launch) -> None:
-    async with open_replay(recorded) as pilot:
-        screen = replay_of(pilot)
         screen.move_to(8)
         failure = screen.architectures.panes[1].query_one(".failure", LinesView)
         await pilot.pause()
@@ -238,14 +220,6 @@ async def test_answers_stand_beside_the_conversation_from_the_turn_they_were_ask
         assert isinstance(pilot.app.screen, WhyScreen)
 
 
-async def test_help_and_back(recorded: Launch) -> None:
-    async with open_replay(recorded) as pilot:
-        await pilot.press("?")
-        assert isinstance(pilot.app.screen, HelpScreen)
-        await pilot.press("escape")
-        assert isinstance(pilot.app.screen, ReplayScreen)
-
-
 async def test_escape_leads_to_the_start_from_where_another_recording_opens(recorded: Launch) -> None:
     async with open_replay(recorded) as pilot:
         await pilot.press("escape")
@@ -264,17 +238,20 @@ async def test_one_of_several_recorded_conversations_is_chosen(recorded: Launch,
         assert "tiny-[2]" in header_of(pilot)
 
 
-async def test_a_file_that_is_no_recording_gives_a_sentence(recorded: Launch, tmp_path: Path) -> None:
-    other = tmp_path / "notes.txt"
-    other.write_text("not a database")
-    async with open_app(replace(recorded, recording=other)) as pilot:
-        await until(
-            pilot, lambda: isinstance(pilot.app.screen, StartScreen) and "notes.txt" in text_of(pilot, "#status")
-        )
-
-
-async def test_what_a_search_of_the_help_finds_stands_below_its_heading(recorded: Launch) -> None:
+async def test_help_opens_when_it_is_composed_and_what_a_search_finds_stands_below_its_heading(
+    recorded: Launch,
+) -> None:
     async with open_replay(recorded) as pilot:
+        helping = HelpScreen()
+        opening = pilot.app.push_screen(helping)
+        assert not await pilot.app.run_action("leave", default_namespace=helping)
+        await opening
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, ReplayScreen)
+        await pilot.press("?")
+        assert isinstance(pilot.app.screen, HelpScreen)
+        await pilot.press("escape")
+        assert isinstance(pilot.app.screen, ReplayScreen)
         await pilot.press("?", "slash", *"diff", "space", *"against", "enter")
         rows = [row.strip() for row in text_of(pilot, "#help").split("\n") if row.strip()]
         assert rows[0] == "Replay" and rows[1].startswith("d "), "the same key, with what it does on each screen"

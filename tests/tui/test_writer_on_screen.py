@@ -12,6 +12,7 @@ from textual.widgets import OptionList
 from memreplay.settings import Settings
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen
+from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.screens.rewriting import RewritingScreen
 from tests.stubs.in_process import made_in
 from tests.stubs.openai_server import Answer, OpenAIServer, Received
@@ -46,31 +47,33 @@ WORDS = {
 """What the way to the write says of each fact, and what is to be seen of the call."""
 
 
-@pytest.mark.parametrize("name", WORDS)
 async def test_four_keys_lead_from_the_results_to_the_call_that_lost_the_fact(
-    launch: Launch, planted: Path, name: str
+    launch: Launch, planted: Path
 ) -> None:
-    place = [*FACTS].index(name)
-    sentence, shown = WORDS[name]
     async with open_replay(replace(launch, recording=planted, allows_recordings=True)) as pilot:
-        await pilot.press("r", *["j"] * place)
-        await pilot.press("w")
-        await until(pilot, lambda: pilot.app.screen is replay_of(pilot))
         screen = replay_of(pilot)
-        assert screen.cursor == 2 * place + 2
-        panel, view = selected_panel(screen)
-        assert panel == "writer" and "call 1 of 1" in seen(view)
-        assert sentence in " ".join(found(pilot).split())
-        assert shown in panel_text(screen, "mem0", "writer")
-        assert FACTS[name][0] in panel_text(screen, "mem0", "writer")
-        if name == "key":
-            await pilot.press("W")
-            await until(pilot, lambda: isinstance(pilot.app.screen, RewritingScreen))
-            await pilot.press("escape")
+        await pilot.press("r")
+        for place, name in enumerate(FACTS):
+            sentence, shown = WORDS[name]
+            await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+            await pilot.press(*["j"] * bool(place))
+            await pilot.press("w")
             await until(pilot, lambda: pilot.app.screen is screen)
-        await pilot.press("backspace")
-        await explained(pilot)
-        assert "the writer" in text_of(pilot, "#verdict")
+            assert screen.cursor == 2 * place + 2, name
+            panel, view = selected_panel(screen)
+            assert panel == "writer" and "call 1 of 1" in seen(view), name
+            assert sentence in " ".join(found(pilot).split())
+            assert shown in panel_text(screen, "mem0", "writer")
+            assert FACTS[name][0] in panel_text(screen, "mem0", "writer")
+            if name == "key":
+                await pilot.press("W")
+                await until(pilot, lambda: isinstance(pilot.app.screen, RewritingScreen))
+                await pilot.press("escape")
+                await until(pilot, lambda: pilot.app.screen is screen)
+            await pilot.press("backspace")
+            await explained(pilot)
+            assert "the writer" in text_of(pilot, "#verdict"), name
+            await pilot.press("escape")
 
 
 async def test_the_biography_of_a_fact_has_the_call_of_the_writer(launch: Launch, planted: Path) -> None:

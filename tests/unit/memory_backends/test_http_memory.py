@@ -147,8 +147,8 @@ HIT = {"id": "a", "text": "b"}
         (200, {"hits": [{**HIT, "message_ids": "1"}]}, r"hits\[0\]\.message_ids is no list of texts"),
         (200, {"hits": [{**HIT, "message_ids": ["99"]}]}, "names '99', a message that it was never given"),
         (200, b"<html>", "the reply is no JSON"),
-        (200, b"[" * 100_000, "the reply is no JSON"),
-        (200, b" " * (MAX_REPLY_BYTES + 1), "more than 4,194,304 bytes"),
+        pytest.param(200, b"[" * 100_000, "the reply is no JSON", id="nested too deeply"),
+        pytest.param(200, b" " * (MAX_REPLY_BYTES + 1), "more than 4,194,304 bytes", id="too long"),
         (307, {}, "answered 307"),
         (404, {}, "answered 404"),
         (500, b"\xff\xfe\n\nboom", "answered 500"),
@@ -210,7 +210,7 @@ def test_a_name_that_is_no_address_is_refused(name: str) -> None:
         ("[add]\nrequest='POST //evil/x'\n[search]\n[reset]", "add.request is not like"),
         ("[add]\nrequest='POST /x'\nbdy={}\n[search]\n[reset]", "add.bdy is not known"),
         ("[add", "is no TOML"),
-        ("x = '" + "a" * 70_000 + "'", "more than 65,536 bytes"),
+        pytest.param("x = '" + "a" * 70_000 + "'", "more than 65,536 bytes", id="too long"),
     ],
 )
 def test_a_mapping_that_cannot_be_used_names_its_field(tmp_path: Path, written: str, says: str) -> None:
