@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from memreplay.scoring.attribution import Attributor
+from memreplay.tui.sources import recorded
 from tests.cli.conftest import RunCli
 from tests.stubs.openai_server import Answer, OpenAIServer, Received, answer, failure
 
@@ -80,6 +82,12 @@ def test_the_judge_decides_the_stage_in_every_report_and_is_paid_once(
     sentence = f"stages: {JUDGE} decides where {len(judged)} wrong answers were lost, and the rules say the same of"
     assert f"{sentence} {alike} (" in " ".join(ran.out.split())
     assert sentence in " ".join(run_cli("report", recording).out.split())
+    on_screen = recorded(recording, "identity-02").timeline
+    attributor = Attributor(on_screen)
+    shown = {one.asked.question_id: attributor.attribute(one) for one in on_screen.answers()}
+    assert all(
+        each is not None and each.label == judged[id_]["failure"] for id_, each in shown.items() if id_ in judged
+    )
     counted = json.loads((tmp_path / "judged.json").read_text())["stages"]
     assert sum(each["answers"] for each in counted) == len(judged)
     assert f"Where wrong answers were lost, by {JUDGE}" in page.read_text()

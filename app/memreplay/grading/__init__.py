@@ -63,8 +63,9 @@ class Score(Frozen):
     ``predicted`` is the option's text, or the reply; ``predicted_index`` is only set for a parsed choice.
     ``exact_match``, ``entity_recall`` (0..1, None without expected entities) and ``f1`` are only set for recall.
     ``uncertain`` is set where the rules are often wrong: a person or a judge should look.
-    ``grader`` is set if a judge was asked; a judge without a verdict is an error of grading. ``problem`` is set
-    where a rule, or the reading of the judge's verdict, failed (:mod:`.failures`): it can be graded again.
+    ``grader`` is set if a judge was asked, or a mark says otherwise; a judge without a verdict is an error of
+    grading. ``problem`` is set where a rule, or the reading of the judge's verdict, failed (:mod:`.failures`): it
+    can be graded again.
     """
 
     outcome: Outcome
