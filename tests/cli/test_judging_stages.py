@@ -156,3 +156,15 @@ def test_where_there_is_nothing_to_judge_that_is_no_error(run_cli: RunCli, tmp_p
         assert run_cli(*batch, *asked, "--recording", path).code == 0
         ran = run_cli(*rejudge(path, server))
     assert ran.code == 0 and "0 judgements made now" in ran.err
+
+
+def test_the_name_of_a_strangers_judge_is_only_text(run_cli: RunCli, tmp_path: Path, recording: Path) -> None:
+    with OpenAIServer(by_expected) as server:
+        assert run_cli(*rejudge(recording, server)).code == 0
+    with closing(sqlite3.connect(recording)) as db, db:
+        db.execute("update rejudgements set body = replace(body, ?, ?)", [f'"{JUDGE}"', '"a\\u001b[31m<b>"'])
+    page = tmp_path / "judges.html"
+    ran = run_cli("rejudge", recording)
+    assert run_cli("rejudge", recording, "--output", page).code == ran.code == 0
+    assert "\x1b" not in ran.out and r"a\u001b[31m<b>" in ran.out
+    assert "\x1b" not in page.read_text() and "31m<b>" not in page.read_text()

@@ -158,7 +158,7 @@ def _show(file: Path, run_id: str | None, outputs: tuple[str, ...], *, asked: bo
         console = terminal_console(width=_WIDTH_WITHOUT_TERMINAL)
         for part in judges_text(by_judge, by_rules, labels, questions, missing, rows):
             if isinstance(part, Table):
-                console.print(Text(part.title, style="bold"))
+                console.print(Text(printable(part.title), style="bold"))
                 console.print(for_terminal(part))
             else:
                 print(printable(part))
