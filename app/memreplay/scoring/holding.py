@@ -692,7 +692,7 @@ class Answerable:
 
     @cached_property
     def _entities(self) -> tuple[str, ...]:
-        """Return the expected entities, a bare number with its unit: 300 crowns are no 300 euros."""
+        """Return the expected entities, a bare number with its unit: 300 grams are no 300 euros."""
         question = self.question
         return tuple(with_unit(entity, question.text, question.expected) for entity in question.expected_entities)
 
@@ -739,6 +739,8 @@ class Answerable:
 
     def _turns_around(self, answer: str, text: str) -> bool:
         """Return whether all that a text says of an answer is the reverse of the evidence, in its words."""
+        if not self._contains(answer, text):
+            return False
         known = [self.turns[turn].text for turn in self.evidence if turn in self.turns]
         said = [sentence for one in known for sentence in sentences_of(one) if self._contains(answer, sentence)]
         told = [sentence for sentence in sentences_of(text) if self._contains(answer, sentence)]
