@@ -100,7 +100,7 @@ def _by_judge(
         "loss": "distilled_away" if label == "not_written" else None,
         "ranks": {} if VERDICTS[label].fault == "reader" else found.ranks,
         "writer": None,
-        "detail": f"{_JUDGED_AS[label].format(judge)} By the rules it was “{words}”: {found.detail}",
+        "detail": f"{_JUDGED_AS[label].format(judge)} By the rules it was “{words}”. {found.detail}",
     }
     return found.model_copy(update=update), "second_opinion"
 
