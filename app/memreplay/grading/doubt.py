@@ -31,7 +31,7 @@ _WEIGHTS: Final = {"closeness": 2.0, "other words": 0.65, "several words": 1.4, 
 _CERTAIN: Final = 2.4
 """The weights of a logistic regression, and the sum from which on a rejection counts as uncertain.
 
-They were fitted on 967 replies that people labelled: 737 graded by rules that were not corrected on them, 230
+They were fitted on 967 labelled replies: 737 graded by rules that were not corrected on them, 230
 by rules that were. By weights that the other authors' replies give, 36 % of these grades are uncertain, among
 them 75 % of the wrong ones. Of replies that nothing was fitted to it finds fewer: see the README of the
 recordings.

@@ -1,6 +1,6 @@
-"""Why a verdict may be wrong: the kinds of answers and prompts on which people often say another stage.
+"""Why a verdict may be wrong: the kinds of answers and prompts on which careful readers often say another stage.
 
-The signs were chosen on 200 wrong answers that people labelled, and counted on others: see the README of the
+The signs were chosen on 200 labelled wrong answers, and counted on others: see the README of the
 recordings.
 """
 

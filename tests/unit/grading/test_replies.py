@@ -141,3 +141,4 @@ def test_no_doubt_is_no_denial() -> None:
     asked = recall(text="Does she play the harp?", expected="No", expected_entities=())
     assert score_recall(asked, "No doubt she does.").outcome == "wrong"
     assert score_recall(asked, "No, she does not.").outcome == "correct"
+    assert score_recall(asked, "No question, she does not play.").outcome == "correct"

@@ -174,6 +174,9 @@ async def test_of_a_store_that_denies_what_was_said_the_verdict_says_so() -> Non
             "not_written",
         ),
         ("Where does Eva live?", "Rome", "Eva moved from Oslo to Rome.", "Eva went from Oslo to Rome.", "misread"),
+        ("What can Ana not eat?", "peanuts", "I cannot eat peanuts.", "Ana is allergic to peanuts.", "misread"),
+        ("What does Ana do?", "yoga", "I do yoga on Mondays.", "Ana never misses yoga on Mondays.", "misread"),
+        ("Where does Eva live?", "Rome", "I live in Rome now.", "Eva has no car and lives in Rome.", "misread"),
     ],
 )
 async def test_a_text_that_turns_around_what_was_said_does_not_hold_it(
@@ -200,6 +203,26 @@ async def test_a_name_that_the_question_offers_and_half_of_both_do_not_hold_an_a
     memories["whole"] = FactsMemory({"1": Fate(AGES[0]), "3": Fate(AGES[2])}, given=("1", "3"), name="whole")
     timeline = await played(wanted, memories, dict.fromkeys(memories, PURPLE), said=AGES)
     assert [attribution_of(timeline, name).label for name in memories] == ["not_retrieved", "misread"]
+
+
+TEA = ("I prefer tea to coffee.", "I see.", "Coffee makes me nervous.", "Oh.")
+LIVE = ("My mother lives in Rome.", "I see.", "My father lives in Rome too.", "Nice.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected", "said", "stored"),
+    [
+        ("Do I prefer tea or coffee?", "tea", TEA, "Prefers tea to coffee."),
+        ("Do both of my parents live in Rome?", "Yes", LIVE, "The parents both live in Rome."),
+    ],
+)
+async def test_one_text_that_says_it_all_holds_what_is_asked_of_two(
+    asked: str, expected: str, said: tuple[str, ...], stored: str
+) -> None:
+    wanted = question(asked, expected=expected, evidence=("1", "3"))
+    memory = FactsMemory({"1": Fate(stored)}, given=("1",))
+    timeline = await played(wanted, {"facts": memory}, {"facts": PURPLE}, said=said)
+    assert attribution_of(timeline, "facts").label == "misread"
 
 
 HIVES = ("And the hives?", "I ordered two wooden ones, at 85 euros each.", "Good.", "Yes.")
@@ -317,6 +340,7 @@ SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
         ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 9 March 2024.", "misread"),
         ("Which city did I see in autumn?", "Bergen", SEEN, "3", "Oslo", "misread"),
         ("What do I do on the trip?", "climb", ("I will climb, but definitely not swim.",), "1", "Swim", "misread"),
+        ("Where do I live?", "Rome", ("I do not live in Oslo any more, I live in Rome.",), "1", "Oslo", "stale"),
         ("What does my father drink?", "tea", ("My father drinks no coffee, only tea.",), "1", "Coffee", "misread"),
     ],
 )
