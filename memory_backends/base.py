@@ -347,12 +347,12 @@ class MemoryBackend(Protocol):
     name: str
     trace: MemoryTrace
     perceive_changes_recall: bool = False
-    """Whether skipping :meth:`perceive` could change what a later :meth:`recall` returns."""
+    """True if skipping :meth:`perceive` could change what a later :meth:`recall` returns."""
     limited_by_top_k: bool = True
-    """Whether :meth:`recall` returns at most ``top_k`` ranked hits. A memory that returns all it has sets False:
+    """True if :meth:`recall` returns at most ``top_k`` ranked hits. A memory that returns all it has sets False:
     then only its budget of tokens limits it, and recall at k does not apply to it."""
     can_be_kept: bool = False
-    """Whether :meth:`save` and :meth:`load` work, so that a later run need not ingest the conversation again."""
+    """True if :meth:`save` and :meth:`load` work, so that a later run need not ingest the conversation again."""
     takes: tuple[str, ...] = ()
     """Settings that it follows, of those that not every memory does: ``extractor`` if it uses the extractor or chat
     model of its resources."""

@@ -104,7 +104,7 @@ class LibraryMemory(MemoryBackend):
     """The library's package on PyPI: another version of it may write something else."""
     place: ClassVar[str] = "memories"
     works_elsewhere: ClassVar[bool] = False
-    """Whether it works in a server or a process of its own, so that an estimate must not open it."""
+    """True if it works in a server or a process of its own, so that an estimate must not open it."""
 
     def __init__(self, resources: Resources) -> None:
         self.count_tokens = resources.count_tokens

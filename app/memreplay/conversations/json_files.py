@@ -113,7 +113,7 @@ _LARGEST_READ_AGAIN = 64 << 20
 
 @dataclass(frozen=True)
 class _Odd:
-    """What JSON holds that has numbers which the standard does not know."""
+    """Parsed JSON whose numbers may be outside the standard (NaN, Infinity)."""
 
     value: Any
 

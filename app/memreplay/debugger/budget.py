@@ -93,9 +93,9 @@ class BudgetCurves(Frozen):
     top_k: int
     context_tokens: int | None
     published: bool = False
-    """Whether the contexts were imported from another harness."""
+    """True if the contexts were imported from another harness."""
     of_agent: bool = False
-    """Whether they are what the memory of a running agent returned."""
+    """True if the contexts are what the memory of a running agent returned."""
 
     @property
     def sentences(self) -> list[str]:

@@ -103,7 +103,7 @@ _ASKED: Final = "\n\nIs the reply right? Answer with one word, yes or no:"
 
 
 Stage = Literal["prompt", "stored"]
-"""What a judge of stages reads: the prompt of a wrong answer, or what memory stored of it."""
+"""Texts that a judge of stages reads: the prompt of a wrong answer, or what memory stored of it."""
 BY_STAGES: Final = "stages"
 """The rubric of a judge of stages."""
 STAGE_RUBRICS: Final[Mapping[str, Stage]] = {f"{BY_STAGES}/{stage}": stage for stage in get_args(Stage)}

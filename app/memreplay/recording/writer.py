@@ -76,7 +76,7 @@ class RunRecorder:
         self, db: Database, path: Path, rows: RunRows, lock: WriterLock | None, *, was_killed: bool = False
     ) -> None:
         self.was_killed = was_killed
-        """Whether an earlier attempt at the run ended without closing it, so that calls may have been under way."""
+        """True if an earlier attempt at the run ended without closing it, so that calls may have been under way."""
         self._db = db
         self._rows = rows
         self._lock = lock

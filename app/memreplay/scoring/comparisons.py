@@ -71,7 +71,7 @@ class _Asked(Graded, Protocol):
 
 
 Verdicts = Mapping[Key, bool]
-"""Whether each question was answered correctly; excludes errors."""
+"""Correctness of each question's answer; excludes errors."""
 
 
 @dataclass(frozen=True)

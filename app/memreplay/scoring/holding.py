@@ -61,7 +61,7 @@ _EXACT = 3
 
 
 _SAID_OF_AN_ANSWER = 1 / 4
-"""Of the words of an answer, those that the evidence says; of an inferred one it says fewer."""
+"""Smallest share of an answer's words that the evidence says; of an inferred answer it says fewer."""
 _MOST_WORDS, _LONG_ANSWER = 2 / 3, 4
 """The share of the words of a long answer that a text made from its turn says, and the words of a long one."""
 _RETOLD = 1 / 2

@@ -1,4 +1,4 @@
-"""What a judge of stages reads of a wrong answer, and the verdict that follows from what it says.
+"""Texts of a wrong answer that a judge of stages reads, and the verdict that follows from what it says.
 
 The rules see only words, so they miss what a text lets its reader infer. A model is asked whether the prompt gives
 the expected answer, and if not, whether what memory stored does. It is not asked what provenance knows: evidence

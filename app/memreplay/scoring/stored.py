@@ -356,7 +356,7 @@ class StoredMemory:
         self.observed: set[str] = set()
         self.supersessions: list[Supersession] = []
         self.is_recorded = False
-        """Whether it was recorded what this memory heard; an imported run has only questions and answers."""
+        """True if the turns that this memory observed were recorded; an imported run has only its answers."""
         self.calls: list[MadeCall] = []
         """The calls of the model that writes, in order."""
         self._dropped: list[PromotionDecision] = []

@@ -469,7 +469,7 @@ LETTERS: Final[dict[str, tuple[str, str]]] = {
     "y": ("say that it is right", "label_right accept"),
     "Y": ("say that it is wrong", "label_wrong"),
 }
-"""What a letter means on every screen that has it, and the calls that do it. The letter that opened a screen also
+"""Meaning of a letter on every screen that has it, and the calls that do it. The letter that opened a screen also
 closes it."""
 
 OTHER_MEANINGS: Final[dict[tuple[str, Place], str]] = {

@@ -86,9 +86,9 @@ class ReplaySource:
     """The user's choice of sorting, filter and place in its results."""
     place: ReplayPlace = field(default_factory=ReplayPlace)
     is_unfinished: bool = False
-    """Whether it is a recording of a run that was interrupted or killed."""
+    """True if it is a recording of a run that was interrupted or killed."""
     follows: bool = False
-    """Whether it is the recording of a running agent that is looked at again and again."""
+    """True if it is the recording of a running agent that is looked at again and again."""
     left_out: tuple[str, ...] = ()
     """Sentences on what of a live conversation's file is not shown."""
 

@@ -71,7 +71,7 @@ class AgentClient:
     """A client of one agent. It connects at first use, in the running event loop."""
 
     hears_every_turn: ClassVar[bool] = True
-    """Whether the user's turns are sent to it, or only questions with what was said before."""
+    """True if the user's turns are sent to it, false if only questions with what was said before."""
 
     def __init__(self, address: AgentAddress, token: str | None, turn_seconds: float = TURN_SECONDS) -> None:
         self.address = address

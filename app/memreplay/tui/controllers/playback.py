@@ -26,7 +26,7 @@ class Playback:
     ) -> None:
         self.seconds_per_turn = seconds_per_turn
         self.following = player is not None
-        """Whether the cursor stays at the frontier of a live run while it is played."""
+        """True if the cursor stays at the frontier of a live run while it is played."""
         self._timeline = timeline
         self._player = player
         self._host = host

@@ -147,7 +147,7 @@ class LinesView(ScrollView, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("panel")
     ALLOW_SELECT = False
     SHOWS_PLACE: ClassVar[bool] = True
-    """Whether the last cell of each row shows a scroll thumb."""
+    """True if the last cell of each row shows a scroll thumb."""
 
     @dataclass
     class Followed(Message):
@@ -478,7 +478,7 @@ class Bar(LinesView, can_focus=False):
 
 
 class Legend(Bar, can_focus=False):
-    """What the signs of a screen mean, in as many rows as that takes."""
+    """Meanings of the signs of a screen, in as many rows as that takes."""
 
     def say(self, *parts: str | Span) -> None:
         """Show the meanings, which wrap where a row is full."""
