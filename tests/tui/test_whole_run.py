@@ -17,7 +17,6 @@ from memreplay.grading import RetrievalScore, Score
 from memreplay.paths import demo_recording
 from memreplay.scoring.aggregates import headline_of
 from memreplay.scoring.attribution import Attributor
-from memreplay.scoring.doubt import doubted
 from memreplay.scoring.groups import group_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.rows import question_row
@@ -58,9 +57,8 @@ async def test_an_uncertain_verdict_has_a_mark_after_its_letter(
     assert exit_code("report", path, "--output", tmp_path / "out.json") == 0
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(
-            "update scores set failure_detail = failure_detail || ' ' || ?"
-            " where failure = 'not_retrieved' and backend = 'hybrid'",
-            [doubted("same_session")],
+            "update scores set failure_doubt = 'same_session'"
+            " where failure = 'not_retrieved' and backend = 'hybrid'"
         )
     async with open_app(replace(launch, recordings=lambda: [path]), size) as pilot:
         await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)

@@ -17,7 +17,13 @@ from sqlite_utils import Database
 
 from memory_backends.private_files import OWNERS_FILE, create_private_file, make_private_folder
 from memreplay.errors import RecordingError, RecordingInUseError
-from memreplay.recording.schema import APPLICATION_ID, SCHEMA_VERSION, VIEWS_OF_EARLIER_FORMATS, migrations
+from memreplay.recording.schema import (
+    APPLICATION_ID,
+    REDEFINES_EARLIER,
+    SCHEMA_VERSION,
+    VIEWS_OF_EARLIER_FORMATS,
+    migrations,
+)
 
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\[[^\]]*\]|`(?:[^`]|``)*`|--[^\n]*|/\*.*?\*/|\w+|\S""", re.DOTALL
@@ -58,11 +64,13 @@ def _refusal(path: Path, problem: str) -> RecordingError:
 @cache
 def _known() -> frozenset[_Definition]:
     """Return the objects of this format and of earlier ones."""
+    known = {("view", name, name, digest) for name, digest in VIEWS_OF_EARLIER_FORMATS.items()}
     with closing(sqlite3.connect(":memory:")) as connection:
-        migrations.apply(Database(connection))
-        rows = connection.execute(f"{_DEFINITIONS} from sqlite_master").fetchall()
-    now = {(kind, name, table, _digest(sql)) for kind, name, table, sql in rows}
-    return frozenset(now | {("view", name, name, digest) for name, digest in VIEWS_OF_EARLIER_FORMATS.items()})
+        for until in (REDEFINES_EARLIER, None):
+            migrations.apply(Database(connection), stop_before=until)
+            rows = connection.execute(f"{_DEFINITIONS} from sqlite_master").fetchall()
+            known |= {(kind, name, table, _digest(sql)) for kind, name, table, sql in rows}
+    return frozenset(known)
 
 
 @lru_cache(maxsize=128)

@@ -178,13 +178,16 @@ class Recording:
         return asks
 
     def failures(self, run_id: str) -> dict[AnswerKey, tuple[str | None, str | None]]:
-        """Return the failure labels that were stored with the scores of a run, and their details; empty if it was
-        never scored.
+        """Return the failure labels that were stored with the scores of a run, and why they are uncertain, which
+        formats before 7 do not have; empty if the run was never scored.
         """
-        names = "conversation, question_id, backend, model, repeat, failure, failure_detail"
+        names = ["conversation", "question_id", "backend", "model", "repeat", "failure", "failure_doubt"]
         with reporting_damage(self.path):
-            rows = self._db.execute(f"select {names} from scores where run_id = ?", [run_id])
-            return {(a, b, c, d, e): (label, detail) for a, b, c, d, e, label, detail in rows}
+            known = self._db.table("scores").columns_dict
+            rows = self._db.table("scores").rows_where(
+                "run_id = ?", [run_id], select=", ".join(name if name in known else "null" for name in names)
+            )
+            return {(a, b, c, d, e): (label, doubt) for a, b, c, d, e, label, doubt in map(dict.values, rows)}
 
     def sizes(self, run_id: str) -> list[ConversationSize]:
         """Return how long the conversations of a run are. Reads none of them."""

@@ -106,7 +106,15 @@ def m006_calls_of_writers(db: Database) -> None:
     db.create_view("model_calls", _MODEL_CALLS)
 
 
-SCHEMA_VERSION = 6
+@migrations()
+def m007_doubts_about_verdicts(db: Database) -> None:
+    """Add to the scores why a verdict is uncertain, and the judge of stages that decided it."""
+    for name in ("failure_doubt", "failure_judge", "failure_by_rules"):
+        db.table("scores").add_column(name, str)
+    db.create_view("answers", _answers("failure, failure_detail, failure_doubt"), replace=True)
+
+
+SCHEMA_VERSION = 7
 """Number of migrations, kept in SQLite's user_version."""
 
 
@@ -204,14 +212,17 @@ def _create_scores(db: Database) -> None:
     )
 
 
-_ANSWERS = """
+def _answers(failure: str) -> str:
+    """Return the SQL of the scores for reading. ``failure`` names the columns of the verdict."""
+    return f"""
 select
   run_id, dataset, conversation, question_id, backend, model, repeat, kind, type, question, expected, predicted,
-  outcome, case outcome when 'error' then null else outcome = 'correct' end as correct, failure, failure_detail,
+  outcome, case outcome when 'error' then null else outcome = 'correct' end as correct, {failure},
   recall_at_10, reciprocal_rank, evidence_in_prompt, prompt_tokens + completion_tokens as tokens, cost_usd, ms,
   recall_ms, error
 from scores
 """
+
 
 _MEMORY_WRITES = """
 select
@@ -381,7 +392,7 @@ where e.kind in ('model_called', 'facts_extracted')
 """
 
 _VIEWS = {
-    "answers": _ANSWERS,
+    "answers": _answers("failure, failure_detail"),
     "memory_writes": _MEMORY_WRITES,
     "retrievals": _RETRIEVALS,
     "promotions": _PROMOTIONS,
@@ -392,3 +403,5 @@ VIEWS_OF_EARLIER_FORMATS = {
     "retrievals": "83024a7167906896adfccf55ef02ca13b864b912d6ef27a8401479bc3c9e9136",
 }
 """Digests of the views of formats 1 and 2 that format 3 defines anew."""
+REDEFINES_EARLIER = "m007_doubts_about_verdicts"
+"""The migration that defines a table and a view of earlier formats anew."""

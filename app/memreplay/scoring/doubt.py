@@ -35,11 +35,6 @@ def doubted(doubt: Doubt) -> str:
     return f"Uncertain: {DOUBTS[doubt]}."
 
 
-def is_doubted(detail: str | None) -> bool:
-    """Return whether a verdict is uncertain, by its details."""
-    return detail is not None and any(doubted(doubt) in detail for doubt in DOUBTS)
-
-
 _NEAR_ANSWER = 3 / 10
 """The closeness of a reply to an answer from which on it may have been right."""
 _NEAR_QUESTION = 2 / 5

@@ -25,7 +25,6 @@ from memreplay.recording.branches import Branch
 from memreplay.recording.damage import reporting_damage
 from memreplay.recording.overview import Progress, RecordingOverview, is_being_written, overview_of
 from memreplay.recording.reader import AnswerKey, Recording, RunStatus
-from memreplay.scoring.doubt import is_doubted
 from memreplay.scoring.run_comparison import AnswerRow, JudgedBy
 from memreplay.scoring.verdicts import LABELS
 from memreplay.settings import command_line, value_words
@@ -380,10 +379,10 @@ def _labels_on_record(
         recorded = (conversation, key.question_id, key.backend, key.model, key.repeat)
         if recorded not in failures:
             return None
-        failure, detail = failures[recorded]
+        failure, doubt = failures[recorded]
         label = next((known for known in LABELS if known == failure), None)
         if label is not None:
-            labels[conversation, key] = Attributed(label, is_doubted(detail))
+            labels[conversation, key] = Attributed(label, doubt is not None)
     return labels
 
 
