@@ -110,7 +110,7 @@ def read_mapping(path: Path) -> Spelling:
         read = tomllib.loads(raw.decode("utf-8"))
     except OSError as error:
         raise BackendError(f"{path}: the mapping cannot be read: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BackendError(f"{path}: the mapping is no TOML: {error}".splitlines()[0]) from None
     if missing := [name for name in ("add", "search", "reset") if name not in read]:
         raise BackendError(f"{path}: the mapping has no [{missing[0]}]")

@@ -58,7 +58,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Raises UsageError for what is not TOML."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path}: not a usable config file: {error}") from None
 
 

@@ -423,7 +423,7 @@ def _tables_of(path: Path) -> Any:
     try:
         text = path.expanduser().read_text(encoding="utf-8")
         return tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a usable file of JSON or TOML: {error}") from None
 
 

@@ -340,6 +340,7 @@ def test_what_the_user_says_instead_needs_no_trust_and_no_project_trusts_itself(
         ("memreplay.toml", "topk = 4\n", r"memreplay.toml: unknown setting topk; did you mean top_k"),
         ("memreplay.toml", "top_k = 0\n", r"setting top_k \(flag, MEMREPLAY_TOP_K or .*memreplay.toml\)"),
         ("pyproject.toml", "[tool.memreplay]\ntop_k = \n", "pyproject.toml: not a usable config file"),
+        ("memreplay.toml", f"top_k = {'[' * 2000}{']' * 2000}\n", "memreplay.toml: not a usable config file"),
         ("pyproject.toml", "tool.memreplay = 3\n", "tool.memreplay is not a table"),
         ("pyproject.toml", "tool = 'tool.memreplay'\n", "tool.memreplay is not a table"),
     ],

@@ -32,6 +32,7 @@ from memreplay.text import normalised
 
 Stage = Literal[
     "no_answer",
+    "no_key",
     "key_suspect",
     "never_said",
     "no_context",
@@ -49,6 +50,7 @@ Stage = Literal[
 
 STAGES: Final[Mapping[Stage, str]] = {
     "no_answer": "no answer in the file",
+    "no_key": "no expected answer and no judgement",
     "key_suspect": "the answer key is in doubt",
     "never_said": "it was never said, and is answered",
     "no_context": "the file gives no context",
@@ -348,6 +350,8 @@ class _Examiner:
         )
         if is_right is False or (is_right is None and row.outcome == "error"):
             stage = self._stage(found, row, question, asked, context, dates)
+            if stage == "no_answer" and answer.answer is not None:
+                stage = "no_key"
             return Finding(**{**vars(found), "stage": stage})
         return found
 

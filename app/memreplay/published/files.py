@@ -372,12 +372,15 @@ def _run(rows: Sequence[_Row], format_: Format, path: Path) -> PublishedRun:
     def named(paths: Paths) -> str:
         return _name(_text(found(root, paths) or found(first, paths)))
 
+    # A field "judge" has a model, or what it said of the answer.
+    judge = name if _verdict(name := named(format_.judge)) is None else ""
+    is_own = format_.signature and found(first, format_.judgement) == found(first, format_.judgement[:1])
     return PublishedRun(
         path=path,
         format=format_.name,
         system=named(format_.system) or _stem(path),
         model=named(format_.model) or AS_PUBLISHED,
-        judge=named(format_.judge) or (f"{format_.title}'s judge" if format_.signature else "an unnamed judge"),
+        judge=judge or (f"{format_.title}'s judge" if is_own else "an unnamed judge"),
         answers=tuple(answers),
         problems=tuple(problems),
         accuracy=finite(found(root, format_.accuracy), 0, 1),

@@ -96,6 +96,16 @@ _EVERMEMOS = Format(
     accuracy=("accuracy",),
 )
 
+_EXPECTED: Final = (
+    *("ground_truth", "ground_truth_answer", "golden_answer", "gold_answers", "gold_answer", "gold"),
+    *("correct_answer", "expected_answer", "expected", "reference", "target", "answer"),
+)
+_JUDGEMENT: Final = (
+    *("llm_correct", "llm_score", "judge_correct", "is_correct", "correct", "judgment", "judgement", "verdict"),
+    *("judge.label", "judge.verdict", "judge.correct", "judge.score", "label", "judge"),
+)
+"""Names that fields have in several harnesses."""
+
 FORMATS: Final[tuple[Format, ...]] = (
     Format(
         name="amb",
@@ -348,10 +358,10 @@ FORMATS: Final[tuple[Format, ...]] = (
         answer=("hypothesis",),
         question_id=("question_id",),
         category=("question_type",),
-        expected=("answer",),
+        expected=("answer", *_EXPECTED),
         memories=("retrieved_context", "context"),
-        judgement=("autoeval_label.label",),
-        judge=("autoeval_label.model",),
+        judgement=("autoeval_label.label", *_JUDGEMENT),
+        judge=("autoeval_label.model", "judge_model", "judge.model"),
     ),
     Format(
         name="memreplay",
@@ -391,22 +401,19 @@ FORMATS: Final[tuple[Format, ...]] = (
             sample=("sample_id", "conversation_id", "conv_id", "conv_index", "conversation_idx"),
             category=("category_name", "question_type", "category", "type"),
             asked_at=("question_date",),
-            expected=(
-                *("ground_truth", "ground_truth_answer", "golden_answer", "gold_answers", "gold_answer", "gold"),
-                *("correct_answer", "expected_answer", "expected", "reference", "target", "answer"),
-            ),
+            expected=_EXPECTED,
             memories=(
                 *("retrieved_contents", "retrieved_memories", "retrievedContext", "retrieved_context", "retrieved"),
                 *("contexts", "context", "memories", "search_results"),
             ),
-            judgement=("llm_correct", "llm_score", "judge_correct", "is_correct", "correct", "judgment", "label"),
+            judgement=_JUDGEMENT,
             judge_reason=("judge_reason", "judge_reasoning", "judge_explanation", "explanation", "reason"),
             error=("error",),
             recall_ms=("retrieval_time_ms", "search_time_ms"),
             apart=(("system", "provider", "backend"),),
             system=("system", "provider", "backend"),
             model=("model", "llm_model", "answer_model"),
-            judge=("judge_model", "judge"),
+            judge=("judge_model", "judge.model", "judge"),
         )
         for rows in ("*", "results.*", "per_question.*", "questions.*", "evaluations.*", "details.*", "{sample}.*")
     ),

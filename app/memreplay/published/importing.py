@@ -15,6 +15,7 @@ from typing import Any, Final
 from memory_backends.base import Cut, Hit, MemoryDescription, PanelInfo
 from memory_backends.controls import CONTROLS
 from memory_backends.storable import storable
+from memreplay.conversations.formats.longmemeval import as_published
 from memreplay.conversations.models import NOT_ANSWERABLE, Conversation, Question
 from memreplay.conversations.registry import load
 from memreplay.conversations.validation_errors import SILENT, OnWarning
@@ -188,7 +189,7 @@ def _joined(
         names[number] = conversation.id
         for question in conversation.questions:
             place = (number, question.id)
-            text = normalised(question.text)
+            text = normalised(as_published(question.text))
             by_id[question.id].append((place, text))
             by_text[text].append(place)
             expected[place] = question.expected
@@ -212,7 +213,7 @@ def _place_of(
     taken: Counter[_Place],
     joined: Joined,
 ) -> _Place | None:
-    text = normalised(answer.question)
+    text = normalised(as_published(answer.question))
     for place, said in by_id.get(answer.question_id or "", ()):
         if not text or said == text:
             joined.by_id += 1

@@ -134,6 +134,7 @@ def verdict_failure(detail: str | None) -> str | None:
 _CORRECTS: Final = re.compile(
     r"\b(?:actually|no longer|not\b[^.;]*\bany ?more|instead|after all|correction|i was wrong|in fact|now"
     r"|(?:chang|mov|switch|postpon|reschedul|delay)ed|put (?:back|off)|(?:pushed|brought|moved) (?:back|forward)"
+    r"|(?:new|another) (?:date|day|time)|(?:nuev|otr)[oa] (?:fecha|dia|hora)|(?:pasad|movid)[oa]s? (?:al?|para)"
     r"|ya no|sino|al final|en realidad|mejor dicho|ahora|cambi\w+|(?:aplaz|retras|adelant|pospu?)\w+)\b"
 )
 """Words of a turn that takes back what its speaker said earlier."""

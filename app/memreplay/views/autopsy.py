@@ -98,7 +98,7 @@ def _stages(systems: Sequence[SystemAutopsy]) -> Table:
         [STAGES[stage], *(_part(system.stages[stage], sum(system.stages.values())) for system in systems)]
         for stage in used
     ]
-    totals = ["wrong or not answered", *(str(sum(system.stages.values())) for system in systems)]
+    totals = ["wrong, not answered or not judged", *(str(sum(system.stages.values())) for system in systems)]
     return Table.of("Wrong answers by stage", ["stage", *_names(systems)], [*rows, totals], totals=1)
 
 
@@ -118,7 +118,7 @@ def _part(count: int, total: int) -> str:
 def _lost(system: SystemAutopsy) -> Iterator[str]:
     wrong = system.wrong
     if not wrong:
-        yield f"{system.name}: no answer is wrong."
+        yield f"{system.name}: no answer is {'wrong' if system.graded else 'judged'}."
         return
     amounts = {amount: sum(each.evidence == amount for each in wrong) for amount in ("all", "part", "none")}
     known = sum(amounts.values())

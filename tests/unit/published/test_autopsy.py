@@ -92,6 +92,14 @@ def test_an_answer_without_a_reply_or_a_context_says_so(dataset: Path) -> None:
     assert (found.stage, found.evidence, found.context_tokens) == ("no_context", None, None)
 
 
+def test_an_answer_without_a_key_and_a_judgement_is_neither_wrong_nor_missing(dataset: Path) -> None:
+    row = {"question_id": "e1", "question": "Which colour does Ben like?", "hypothesis": "Green."}
+    system = opened([row, row | {"question_id": "e2", "hypothesis": ""}], dataset)
+    assert [each.stage for each in system.findings] == ["no_key", "no_answer"] and not system.graded
+    text = " ".join(map(str, autopsy_text(list(autopsy_sections(Autopsy((system,)))))))
+    assert "no answer is judged" in text and "no answer is wrong" not in text
+
+
 def test_figures_of_a_run(dataset: Path) -> None:
     asked_on = {"sample_id": "conv-1", "category": "open-domain", "query_timestamp": "2023-06-12T09:00:00"}
     found = opened(

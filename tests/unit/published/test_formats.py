@@ -226,6 +226,27 @@ def test_hypotheses_of_longmemeval_are_read_line_by_line(tmp_path: Path) -> None
     assert run.answers[0].judgement == "right"
 
 
+@pytest.mark.parametrize(
+    ("judged", "judge"),
+    [
+        ({"is_correct": "False"}, "an unnamed judge"),
+        ({"correct": "no"}, "an unnamed judge"),
+        ({"verdict": "INCORRECT"}, "an unnamed judge"),
+        ({"judge": "incorrect"}, "an unnamed judge"),
+        ({"judge": {"label": "incorrect", "score": 0, "model": "gpt-4o"}}, "gpt-4o"),
+    ],
+)
+@pytest.mark.parametrize("named", [{"question_id": "e1"}, {}], ids=["longmemeval", "unnamed"])
+def test_a_judgement_under_a_common_name_counts_in_hypotheses_too(
+    tmp_path: Path, named: dict[str, str], judged: dict[str, Any], judge: str
+) -> None:
+    path = tmp_path / "hyp.json"
+    path.write_text(json.dumps([named | {"question": Q, "hypothesis": "A jug.", "ground_truth": KEY} | judged]))
+    (run,) = read_source(path)
+    assert (run.answers[0].judgement, run.answers[0].expected, run.judge) == ("wrong", KEY, judge)
+    assert not run.unused
+
+
 def test_files_of_one_folder_that_complete_each_other_are_one_run(tmp_path: Path) -> None:
     rows = [
         {

@@ -19,6 +19,7 @@ from memreplay.recording.reader import Recording
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Results
 from tests.stubs.published_results import amb, amb_row, said
+from tests.unit.conversations.samples import longmemeval_entry
 
 
 def written(path: Path, value: Any) -> Path:
@@ -95,6 +96,16 @@ def test_questions_are_joined_by_text_within_their_conversation_and_the_rest_is_
         "1 of 2 questions joined with the dataset (0 by id, 1 by text); 1 not found in it" in made.joined.sentence
     )
     assert len(results.questions) == 2, "nothing is lost"
+
+
+def test_results_of_longmemeval_that_repeat_the_question_are_joined_by_its_id_or_its_text(tmp_path: Path) -> None:
+    dataset = written(tmp_path / "l.json", [longmemeval_entry()])
+    asked = {"question": "Where did I hang the hammock?", "hypothesis": "On the fire escape."}
+    for id_, joined in (("7a_1", "1 by id, 0 by text"), ("another", "0 by id, 1 by text")):
+        made, results = imported(written(tmp_path / f"{id_}.json", [asked | {"question_id": id_}]), dataset)
+        assert made.joined.sentence == f"1 of 1 question joined with the dataset ({joined})"
+        (row,) = results.questions
+        assert (row.question_id, row.outcome, row.evidence) == ("7a_1", "correct", ("3",))
 
 
 def test_an_id_that_names_another_question_is_not_trusted(tmp_path: Path, dataset: Path) -> None:

@@ -311,6 +311,8 @@ OWNER = ("A Mr Petersen owns the house.", "I see.", "They sold it, so Lindqvist 
 GOAT = ("The hens cost 40 euros.", "I see.", "The goat costs 90 euros.")
 VISIT = ("My visit is on the 14th of March.", "Good.", "They put back the visit to the 4th of April.")
 MOVED = ("The talk is the day after 5 March 2024.", "Good.", "The talk was pushed back by a day.")
+NEW_DAY = ("The recital is on the 3rd of June.", "Good.", "There is another date for the recital, 9 June.")
+NUEVA = ("El recital es el 3 de junio.", "Bien.", "El recital lo han pasado al 9 de junio.")
 SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
 
 
@@ -338,6 +340,9 @@ SEEN = ("I saw Oslo in autumn.", "I see.", "I saw Bergen in autumn.")
         ("On which day is my visit?", "4 April 2024", VISIT, "3", "On the 20th of March.", "misread"),
         ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 6 March 2024.", "stale"),
         ("When was the talk?", "7 March 2024", MOVED, "1 3", "On 9 March 2024.", "misread"),
+        ("On which day was the recital?", "9 June 2024", NEW_DAY, "3", "On the 3rd of June.", "stale"),
+        ("On which day was the recital?", "9 June 2024", NEW_DAY, "3", "On the 12th of June.", "misread"),
+        ("¿Qué día fue el recital?", "el 9 de junio de 2024", NUEVA, "3", "El 3 de junio.", "stale"),
         ("Which city did I see in autumn?", "Bergen", SEEN, "3", "Oslo", "misread"),
         ("What do I do on the trip?", "climb", ("I will climb, but definitely not swim.",), "1", "Swim", "misread"),
         ("Where do I live?", "Rome", ("I do not live in Oslo any more, I live in Rome.",), "1", "Oslo", "stale"),

@@ -127,6 +127,14 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     undated.report(callbacks.on_warning)
 
 
+_ASKED_ON = re.compile(r" \(asked on \d{4}-\d\d-\d\d \d\d:\d\d\)$")
+
+
+def as_published(question: str) -> str:
+    """Return the text of a question without the date that :func:`load` puts behind it."""
+    return _ASKED_ON.sub("", question)
+
+
 def _question(entry: PublishedEntry, place: Place, callbacks: LoadCallbacks) -> Question:
     """Return the question with its evidence. The date it is asked on becomes part of its text, as answers depend
     on it.
