@@ -243,3 +243,22 @@ def test_a_prompt_that_cannot_be_used_is_refused_before_anything_is_asked(
         prompt.write_text(text)
     ran = run_cli("--batch", "--dataset", "identity-01", "--model", "openai/stub", "--prompt", prompt)
     assert ran.code == 2 and said in ran.err, ran.err
+
+
+def test_tokens_that_a_server_did_not_count_are_null_and_no_zero(run_cli: RunCli, tmp_path: Path) -> None:
+    place = iter(range(10**6))
+
+    def counts_every_second_prompt(_: Received) -> Answer:
+        said = answer(RIGHT, prompt_tokens=100)
+        if next(place) % 2:
+            return said
+        body = json.loads(said["body"])
+        return said | {"body": json.dumps({**body, "usage": None})}
+
+    ran, rows, _requests = _run(run_cli, tmp_path, counts_every_second_prompt)
+    assert ran.code == 0
+    known = [row["tokens"] for row in rows if row["tokens"] is not None]
+    assert 0 < len(known) < len(rows) and {each["prompt"] for each in known} == {100}
+    assert all(row["cost_usd"] is None for row in rows if row["tokens"] is None)
+    headline = json.loads((tmp_path / "r.json").read_text())["backends"]["rag"]["headline"]
+    assert (headline["prompt_tokens_per_question"], headline["tokens_per_right"]) == (100.0, None)

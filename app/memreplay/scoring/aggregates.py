@@ -196,7 +196,8 @@ def headline_of(rows: Rows) -> Headline:
     """Return the quoted figures of one backend through one model."""
     everything = group_of(rows)
     tokens, cost = tokens_of(rows), cost_of(rows)
-    used = tokens.prompt + tokens.completion if any(row.tokens is not None for row in rows) else None
+    is_counted = any(row.tokens for row in rows) and all(row.tokens for row in rows if _is_answered(row))
+    used = tokens.prompt + tokens.completion if is_counted else None
     table = _evidence_by_answer(rows)
     conversations = by_conversation(shares_right(rows), facts_of(rows))
     closed_book, blind, gain = _gain(rows)

@@ -94,7 +94,8 @@ def question_row(
         hits=tuple(map(_hit_row, hits)),
         evidence_in_prompt=retrieval.evidence_in_prompt,
         failure=attribution.label if attribution else None,
-        tokens=_tokens(reply) if was_metered and reply.was_billed and asked.model != AGENT_MODEL else None,
+        # A prompt of no tokens is one that the server did not count.
+        tokens=_tokens(reply) if was_metered and reply.usage.prompt and asked.model != AGENT_MODEL else None,
         cost_usd=reply.cost_usd if was_metered else None,
         ms=reply.ms if (was_metered and reply.error is None) or reply.ms else None,
         recall_ms=asked.recall_ms if asked.measured or asked.recall_ms else None,
