@@ -153,7 +153,10 @@ def conclusions(results: Results) -> list[str]:
 
 
 def _lost_sentences(results: Results) -> Iterator[str]:
-    """Yield for each memory at which stage its wrong answers were lost, and how many of these are uncertain."""
+    """Yield for each memory at which stage its wrong answers were lost, and how many of these are uncertain; then
+    what decides.
+    """
+    is_uncertain = False
     for name, rows in contestants_of(results.questions).items():
         counts = Counter(row.failure for row in rows)
         uncertain = Counter(row.failure for row in rows if row.failure_doubt is not None)
@@ -165,6 +168,9 @@ def _lost_sentences(results: Results) -> Iterator[str]:
         ]
         if lost:
             yield f"{name} lost: {', '.join(lost)}."
+        is_uncertain |= bool(uncertain) and all(row.failure_judge is None for row in rows)
+    if is_uncertain:
+        yield "uncertain stages: memreplay rejudge --rubric stages asks a judge where these answers were lost."
 
 
 _FLOOR = 0.6

@@ -71,6 +71,11 @@ def test_it_says_how_many_verdicts_are_uncertain() -> None:
         if each.outcome == "wrong"
     ]
     assert f"rag lost: {len(group)} misread (3 uncertain)." in headline_remarks(build_results(RUN, group))
+    decides = "uncertain stages: memreplay rejudge --rubric stages asks a judge where these answers were lost."
+    assert decides in headline_remarks(build_results(RUN, group))
+    for answered in ({"failure_judge": "openai/a"}, {"failure_doubt": None}):
+        other = [each.model_copy(update=answered) for each in group]
+        assert decides not in headline_remarks(build_results(RUN, other))
 
 
 def test_intervals_over_few_conversations_say_so() -> None:
