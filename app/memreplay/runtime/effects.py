@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
-from memory_backends.registry import backend_class, settings_taken
+from memory_backends.registry import backend_class
 from memreplay.engine.remote.addresses import is_agent
 from memreplay.llm import EXTRACTIVE_MODEL
 from memreplay.runtime.work import Work
@@ -45,9 +45,6 @@ class _Situation:
     def is_limited_by_top_k(self) -> bool:
         names = self.settings.backend
         return any(is_agent(name) or getattr(backend_class(name), "limited_by_top_k", True) for name in names)
-
-    def is_taken(self, setting: str) -> bool:
-        return any(not is_agent(name) and setting in settings_taken(name) for name in self.settings.backend)
 
 
 @dataclass(frozen=True)
