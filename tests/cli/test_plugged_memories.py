@@ -36,6 +36,22 @@ def test_the_example_is_compared_with_the_others(run_cli: RunCli, tmp_path: Path
     assert backends[NOTEBOOK]["retrieval"]["recall_at"]["10"] > 0.5
 
 
+def test_of_a_memory_that_returns_all_it_has_no_ranking_is_scored(run_cli: RunCli, tmp_path: Path) -> None:
+    output, recording = tmp_path / "results.json", tmp_path / "r.sqlite3"
+    name = f"{STUBS}:Whole"
+    ran = run_cli(
+        "--batch", "--dataset", "identity-01", "--backend", name, "--recording", recording, "--output", output
+    )
+    assert ran.code == 0, ran.err
+    assert run_cli("report", recording, "--output", tmp_path / "again.json").code == 0
+    for path in (output, tmp_path / "again.json"):
+        found = json.loads(path.read_text())
+        rows = [row for row in found["questions"] if row["backend"] == name]
+        assert {(row["recall_at_10"], row["reciprocal_rank"], row["at_tokens"]) for row in rows} == {(None,) * 3}
+        assert all(row["evidence_in_prompt"] for row in rows)
+        assert found["backends"][name]["retrieval"]["recall_at"] is None
+
+
 def test_broken_promises_of_a_careless_memory_are_described(run_cli: RunCli) -> None:
     ran = run_cli("check-backend", f"{STUBS}:Careless")
     assert ran.code == 1

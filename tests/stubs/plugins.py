@@ -224,6 +224,15 @@ class FailsToSayWhatItEmbeds(Bare):
         raise ValueError("not today")
 
 
+class Whole(NotebookMemory):
+    """Returns all its notes, whatever ``top_k`` is."""
+
+    limited_by_top_k = False
+
+    async def recall(self, question: str, top_k: int, context_tokens: int) -> Recall:
+        return await super().recall(question, len(self.notes), context_tokens)
+
+
 class Losing(NotebookMemory):
     """Loses its oldest note by itself, some time after a write: the next recall or write finds it gone."""
 

@@ -69,7 +69,7 @@ CUTOFFS = (1, 5, 10)
 """The values of k in recall@k."""
 
 UNRANKED_BACKENDS = CONTROLS | {"full_context"}
-"""They rank no hits, so recall@k and the reciprocal rank do not apply to them."""
+"""Memories that rank no hits; recordings of November 2026 and before do not say so of a question."""
 
 
 def score_retrieval(question: Question, hits: Sequence[Hit], has_retriever: bool) -> RetrievalScore:
@@ -155,7 +155,8 @@ def score_answer(
     if asked.model == AGENT_MODEL or asked.why_empty == "not_recorded":
         retrieval = RetrievalScore()
     else:
-        retrieval = score_retrieval(question, asked.hits, asked.backend not in UNRANKED_BACKENDS)
+        is_ranked = asked.ranked and asked.backend not in UNRANKED_BACKENDS
+        retrieval = score_retrieval(question, asked.hits, is_ranked)
     score = score_by_rules(question, asked.prompt, asked.choice_order, reply)
     if judgement is not None:
         score = _judged(score, read_again(judgement))

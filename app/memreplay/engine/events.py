@@ -63,7 +63,8 @@ class QuestionAsked(AskEvent):
     ``prompt`` is empty if memory failed: then no model is asked. ``choice_order`` holds the dataset's index of each
     option in the order of the prompt, if that was shuffled. ``typed`` is the text of a question that the user typed
     in; None for a question of the dataset. It is not ``measured`` where the run was imported from results that
-    somebody published: a 0 in its tokens and times is unknown then.
+    somebody published: a 0 in its tokens and times is unknown then. It is not ``ranked`` where memory returns all
+    that it has, so that recall at k does not apply.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -77,6 +78,7 @@ class QuestionAsked(AskEvent):
     choice_order: tuple[int, ...] = ()
     typed: str | None = None
     measured: bool = True
+    ranked: bool = True
 
 
 class ReplyReceived(AskEvent):

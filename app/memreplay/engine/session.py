@@ -312,6 +312,7 @@ class ReplaySession:
             prompt=request.messages if isinstance(recall, Recall) else (),
             recall_ms=recall_ms,
             choice_order=order,
+            ranked=self._backends[backend].limited_by_top_k,
         )
         self._emit(asked)
         if isinstance(recall, Recall):
