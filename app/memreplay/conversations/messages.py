@@ -14,12 +14,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import orjson
 
+from memreplay.conversations.envelopes import opened
 from memreplay.conversations.models import TurnRole
 from memreplay.conversations.validation_errors import OnWarning, Place, shown
 from memreplay.errors import DatasetError
@@ -47,7 +48,7 @@ _LABELS = {"function": "Tool", "observation": "Tool", "ipython": "Tool", "functi
 _LABELS |= {"tool_result": "Tool", "toolresult": "Tool", "toolmessage": "Tool", "systemmessage": "System"}
 _LABELS |= {"function_call": "Tool call", "tool_call": "Tool call"}
 
-SYSTEM, TOOL, TOOL_CALL, THINKING = "System", "Tool", "Tool call", "Thinking"
+SYSTEM, TOOL, TOOL_CALL, THINKING, PROGRAM = "System", "Tool", "Tool call", "Thinking", "Program"
 
 
 @dataclass(frozen=True)
@@ -430,7 +431,15 @@ class MessageReader:
         """
         if not isinstance(values, list):
             raise place.error(f"is {shown(values)}", "a list of messages")
-        return [each for i, value in enumerate(values) for each in self.message(value, place.at(i), default)]
+        placed = self.oldest_first([(place.at(index), value) for index, value in enumerate(values)])
+        return [each for at, value in placed for each in self.message(value, at, default)]
+
+    def oldest_first(self, values: Sequence[tuple[Place, Any]]) -> Sequence[tuple[Place, Any]]:
+        """Return the messages of a list the other way round where they stand newest first, as their times say."""
+        if not _stand_newest_first(value for _, value in values):
+            return values
+        self.left_out.add("list", "of messages stands newest first and was turned around", values[0][0])
+        return values[::-1]
 
     def message(self, value: object, place: Place, default: TurnRole | None = None) -> list[ChatMessage]:
         """Return what a message comes to: what is said, and its thoughts, tool calls and results in their order.
@@ -471,10 +480,25 @@ class MessageReader:
                 problem=f"is {shown(named)}",
             )
             role, label = "other", label_of(named)
-        found = list(_assembled(pieces, role or "other", label, named or ""))
+        assembled = _assembled(pieces, role or "other", label, named or "")
+        found = [part for each in assembled for part in self._opened(each, place)]
         if not found:
             self.left_out.add("message", "without content is not shown", place)
         return [ChatMessage(each.role, each.text, each.label, at, message_id) for each in found]
+
+    def _opened(self, message: ChatMessage, place: Place) -> list[ChatMessage]:
+        """Return a message of the user without what programs put into it, which becomes messages of its own."""
+        if message.role != "user":
+            return [message]
+        return [
+            replace(message, text=part.text) if part.is_the_users else self.of_the_program(part.text, place)
+            for part in opened(message.text)
+        ]
+
+    def of_the_program(self, text: str, place: Place) -> ChatMessage:
+        """Return a text that an agent's program sent in the user's name, and count it."""
+        self.left_out.add("message", "made by the agent's program is shown as neither user nor assistant", place)
+        return ChatMessage("other", text, PROGRAM)
 
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
@@ -793,7 +817,8 @@ def _unwrapped(value: object) -> object:
         return {**value, "role": _SIDES_OF_PYDANTIC_AI[value["kind"]]}
     inner = value.get("message")
     if isinstance(inner, dict) and ("role" in inner or "content" in inner or "author" in inner):
-        outer = {name: value[name] for name in (*_TIME_FIELDS, *_ID_FIELDS) if name in value and name not in inner}
+        names = (*_TIME_FIELDS, *_ID_FIELDS, "role")
+        outer = {name: value[name] for name in names if name in value and name not in inner}
         return {**outer, **({"role": value["type"]} if known_role(value.get("type")) else {}), **inner}
     return value
 
@@ -805,7 +830,7 @@ def _of_letta(value: dict[str, Any]) -> dict[str, Any]:
     """Return a message of Letta's API, whose type says who speaks or which part of a step it is."""
     match value["message_type"]:
         case "user_message":
-            return {**value, "role": "user", "content": _packed_by_letta(value.get("content"))}
+            return {**value, "role": "user"}
         case "assistant_message" | "system_message" as kind:
             return {**value, "role": kind.removesuffix("_message")}
         case "reasoning_message" | "hidden_reasoning_message":
@@ -823,19 +848,6 @@ def _of_letta(value: dict[str, Any]) -> dict[str, Any]:
 
 _REPLY_OF_LETTA = "send_message"
 """The tool with which Letta's agents speak to the user."""
-
-
-def _packed_by_letta(content: object) -> object:
-    """Return what the user said: Letta packs it into JSON with its time."""
-    if isinstance(content, list):
-        return [
-            {**part, "text": _packed_by_letta(part["text"])} if isinstance(part, dict) and "text" in part else part
-            for part in content
-        ]
-    packed = decoded(content)
-    if isinstance(packed, dict) and packed.get("type") == "user_message" and isinstance(packed.get("message"), str):
-        return packed["message"]
-    return content
 
 
 _DETAILS = re.compile(
@@ -917,6 +929,26 @@ def _id_of(written: Mapping[str, Any]) -> str | None:
         if isinstance(written.get(name), str | int) and str(written[name]):
             return str(written[name])
     return None
+
+
+def _stand_newest_first(values: Iterable[object]) -> bool:
+    """Return whether each value is a message with a time, and as a rule earlier than the one before it.
+
+    Parts of one message have its id and its time. Other messages may have the same time, if most have not.
+    """
+    steps: Counter[bool] = Counter()
+    later: tuple[datetime, str | None] | None = None
+    for value in values:
+        written = _unwrapped(value)
+        if not isinstance(written, dict) or (at := time_of(written)) is None:
+            return False
+        if later is not None and at > later[0]:
+            return False
+        this = at, _id_of(written)
+        if later is not None and (this != later or this[1] is None):
+            steps[at < later[0]] += 1
+        later = this
+    return steps[True] > steps[False]
 
 
 def is_message(value: object) -> bool:
