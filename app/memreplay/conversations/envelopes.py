@@ -28,7 +28,7 @@ _SENT = re.compile(
     r"system[-_]reminder|local-command-(?:caveat|stdout|stderr)|bash-(?:input|stdout|stderr)|task-notification"
     r"|command-(?:name|message|args|contents)|(?:user-prompt-submit|post-tool-use|session-start)-hook"
     r"|ide_(?:opened_file|selection|diagnostics)|new-diagnostics|teammate-message"
-    r"|environment_(?:context|details|info)|workspace_info|session_context|hook_(?:context|prompt)"
+    r"|environment_(?:context|details|info)|workspace_info|session_context|hook_(?:context|prompt)|state_snapshot"
     r"|user_(?:instructions|shell_command|info)|skill|turn_aborted|subagent_notification"
     r"|codex_internal_context|goal_context|recommended_plugins)(?:\s[^<>]*)?>)",
     re.MULTILINE,

@@ -235,6 +235,42 @@ def test_exchanges_that_the_user_of_codex_took_back_are_left_out(tmp_path: Path,
     assert not any("thread_rolled_back" in warning for warning in warnings)
 
 
+def test_sessions_of_gemini_cli_hold_each_message_once_and_as_it_was_last_written(tmp_path: Path) -> None:
+    def line(id_: str, kind: str, content: str, **more: Any) -> Json:
+        return {
+            "id": id_,
+            "type": kind,
+            "timestamp": "2026-01-01T10:00:00Z",
+            "content": [{"text": content}],
+            **more,
+        }
+
+    lines: list[Any] = [
+        {"sessionId": "s", "projectHash": "h", "startTime": "2026-01-01T10:00:00Z", "messages": []},
+        {"$set": {"messages": [line("0", "user", "<session_context>\nIn /paris.\n</session_context>")]}},
+        line("1", "user", "Hi"),
+        line("2", "gemini", "Hel"),
+        line("2", "gemini", "Hello", toolCalls=[{"id": "t", "name": "look", "args": {}}]),
+        {"$set": {"lastUpdated": "2026-01-01T10:00:01Z"}},
+        line("3", "user", "I live in Paris."),
+        line("4", "gemini", "Paris."),
+        {"$rewindTo": "3"},
+        line("5", "user", "I live in Girona."),
+        {"$rewindTo": ["5"]},
+        7,
+    ]
+    ((conversation,), warnings) = read_lines(tmp_path, lines)
+    assert said(conversation) == ["u Hi", "a Hello", "u I live in Girona."]
+    assert [turn.speaker for turn in conversation.turns if turn.role == "other"] == ["Program", "Tool call"]
+    for expected in (
+        "2 messages that the user took back are not shown",
+        f"1 message {SENT}",
+        "2 entries without a message are not shown",
+    ):
+        assert any(expected in warning for warning in warnings)
+    assert len(warnings) == 3
+
+
 # ---- newest first ------------------------------------------------------------------------------------------------
 
 
