@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 import orjson
@@ -37,7 +36,7 @@ _SENT = re.compile(
 _CLOSINGS = {"# AGENTS.md instructions": "</INSTRUCTIONS>", "[Request interrupted by user": "]"}
 """The ends of what begins without a tag."""
 _SENT_ALONE = re.compile(
-    r"This is the Gemini CLI\. We are setting up the context for our chat\."
+    r"\s*<task-notification>|This is the Gemini CLI\. We are setting up the context for our chat\."
     r"|This session is being continued from a previous conversation that ran out of context"
     r"|Warning: (?:The maximum number of unified exec processes you can keep open is|apply_patch was requested via "
     r"|Your account was flagged for potentially high-risk cyber activity)"
@@ -45,8 +44,9 @@ _SENT_ALONE = re.compile(
 """Matches the beginning of messages without words of the user."""
 _REQUEST = re.compile(r"^## My request for Codex:", re.MULTILINE)
 """Matches what Codex puts between the files that are open or attached, and the user's words."""
-_QUERY = re.compile(r"(?P<opening><(?P<tag>user_query|userRequest)>)")
-_OF_CLINE = re.compile(r"\A\[[a-z_]+(?: for '[^\n]*)?\] Result:|^<environment_details>", re.MULTILINE)
+_QUERY = re.compile(r"^(?P<opening><(?P<tag>user_query|userRequest)>)", re.MULTILINE)
+"""Matches the beginning of the user's words in a message of Cursor or Copilot, of which they made the rest."""
+_OF_CLINE = re.compile(r"\A\[[a-z]+(?:_[a-z]+)+(?: for '[^\n]*)?\] Result:|^<environment_details>", re.MULTILINE)
 _TO_CLINE = re.compile(r"(?P<opening><(?P<tag>task|feedback|answer|user_message)>)")
 _EVENTS_OF_LETTA = ("login", "heartbeat", "system_alert")
 
@@ -59,9 +59,11 @@ def opened(text: str) -> list[Part]:
         return [Part(text, False)]
     if request := _REQUEST.search(text):
         return _joined([Part(text[: request.start()], False), Part(text[request.end() :], True)])
-    for mark, words in ((_OF_CLINE, _TO_CLINE), (_QUERY, _QUERY)):
-        if mark.search(text):
-            return _joined(_split(text, words, is_the_users=True))
+    if _OF_CLINE.search(text):
+        return _joined(_split(text, _TO_CLINE, is_the_users=True))
+    query = _joined(_split(text, _QUERY, is_the_users=True))
+    if any(part.is_the_users for part in query):
+        return query
     if _SENT.search(text):
         return _joined(_split(text, _SENT, is_the_users=False))
     return [Part(text, True)]
@@ -90,10 +92,15 @@ def _split(text: str, beginning: re.Pattern[str], is_the_users: bool) -> Iterato
 
 
 def _joined(parts: Iterable[Part]) -> list[Part]:
-    """Return parts without the blank ones, and as one those that follow each other and have the same speaker."""
-    stripped = [Part(part.text.strip(), part.is_the_users) for part in parts if part.text.strip()]
-    grouped = groupby(stripped, key=lambda part: part.is_the_users)
-    return [Part("\n".join(part.text for part in group), is_the_users) for is_the_users, group in grouped]
+    """Return parts without the blanks around them, and as one those that follow each other and have one speaker."""
+    groups: list[tuple[bool, list[str]]] = []
+    for text, is_the_users in parts:
+        if groups and (not text.strip() or is_the_users == groups[-1][0]):
+            groups[-1][1].append(text)
+        else:
+            groups.append((is_the_users, [text]))
+    found = [Part("".join(texts).strip(), is_the_users) for is_the_users, texts in groups]
+    return [part for part in found if part.text]
 
 
 def _unpacked(text: str) -> Part:

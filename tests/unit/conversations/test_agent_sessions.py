@@ -143,6 +143,10 @@ def test_what_codex_sends_in_the_users_name_is_not_the_users(tmp_path: Path, tex
 
 _LETTA_SAYS = json.dumps({"type": "user_message", "message": "I live in Girona.", "time": "2026"})
 WORDS = {
+    "claude code, with a command": (
+        "<command-name>/boat</command-name>\n  <command-message>boat</command-message>\nI live in Girona.",
+        1,
+    ),
     "claude code": ("<system-reminder>\nIn Paris?\n</system-reminder>\nI live in Girona.", 1),
     "claude code, with an editor": (
         "<ide_opened_file>paris.md</ide_opened_file>\nI live in Girona.\n[Request interrupted by user]",
@@ -186,6 +190,7 @@ def test_the_users_words_are_taken_out_of_their_envelope(tmp_path: Path, name: s
         "This is the Gemini CLI. We are setting up the context for our chat.\nI'm working in /paris.",
         "<session_context>\nThis is the Gemini CLI, in /paris.\n</session_context>",
         "[read_file for 'paris.md'] Result:\nParis\n<environment_details>\nNone\n</environment_details>",
+        "<task-notification>\nIn /paris.\n</task-notification>\nRead the output file: /paris",
         json.dumps({"type": "login", "last_login": "Never (first login)", "time": "2026"}),
         json.dumps({"type": "system_alert", "message": "The user lives in Paris.", "time": "2026"}),
         json.dumps({"type": "heartbeat", "reason": "Paris", "time": "2026"}),
@@ -209,6 +214,9 @@ def test_a_message_without_words_of_the_user_is_none_of_the_users(tmp_path: Path
         "<skill> is a tag that I never close",
         "What is # AGENTS.md instructions for?",
         "<task>Sum it up</task> as I said",
+        "Who puts <user_query>this</user_query> there?",
+        "<user_query>\nwas cut",
+        "[sum] Result: 5",
         '{"type": "login", "name": "Ana"}',
         '{"time": ',
         "  A [link] and 1 < 2.\n\n",
