@@ -486,20 +486,6 @@ class MessageReader:
             self.left_out.add("message", "without content is not shown", place)
         return [ChatMessage(each.role, each.text, each.label, at, message_id) for each in found]
 
-    def _opened(self, message: ChatMessage, place: Place) -> list[ChatMessage]:
-        """Return a message of the user without what programs put into it, which becomes messages of its own."""
-        if message.role != "user":
-            return [message]
-        return [
-            replace(message, text=part.text) if part.is_the_users else self.of_the_program(part.text, place)
-            for part in opened(message.text)
-        ]
-
-    def of_the_program(self, text: str, place: Place) -> ChatMessage:
-        """Return a text that an agent's program sent in the user's name, and count it."""
-        self.left_out.add("message", "made by the agent's program is shown as neither user nor assistant", place)
-        return ChatMessage("other", text, PROGRAM)
-
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
             return list(self._part(written, place)) if _type_of(written) else []
@@ -563,6 +549,20 @@ class MessageReader:
                 yield _Piece("other", f"{piece.text}\n{text}", "File") if isinstance(text, str) and text else piece
             elif isinstance(each, str):
                 yield _media(str(place.steps[-1]).rstrip("s"), {})
+
+    def _opened(self, message: ChatMessage, place: Place) -> list[ChatMessage]:
+        """Return a message of the user without what programs put into it, which becomes messages of its own."""
+        if message.role != "user":
+            return [message]
+        return [
+            replace(message, text=part.text) if part.is_the_users else self.of_the_program(part.text, place)
+            for part in opened(message.text)
+        ]
+
+    def of_the_program(self, text: str, place: Place) -> ChatMessage:
+        """Return a text that an agent's program sent in the user's name, and count it."""
+        self.left_out.add("message", "made by the agent's program is shown as neither user nor assistant", place)
+        return ChatMessage("other", text, PROGRAM)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 

@@ -71,11 +71,12 @@ def test_what_is_typed_while_claude_code_works_is_the_users(tmp_path: Path, more
     ids=["a notice", "another session", "the program"],
 )
 def test_what_programs_send_while_claude_code_works_is_not_the_users(tmp_path: Path, more: Json) -> None:
-    sent = attached("2", type="queued_command", prompt="I live in Paris.", **more)
-    lines = [claude("1", "user", "Hi"), sent, claude("3", "assistant", "Hello")]
-    ((conversation,), (warning,)) = read_lines(tmp_path, lines)
-    assert shown(conversation)[1] == ("Program", "I live in Paris.")
-    assert f"1 message {SENT}" in warning
+    queued = attached("2", type="queued_command", prompt="I live in Paris.", **more)
+    for sent in (queued, claude("2", "user", "I live in Paris.", **more)):
+        lines = [claude("1", "user", "Hi"), sent, claude("3", "assistant", "Hello")]
+        ((conversation,), (warning,)) = read_lines(tmp_path, lines)
+        assert shown(conversation)[1] == ("Program", "I live in Paris.")
+        assert f"1 message {SENT}" in warning
 
 
 def test_of_what_claude_code_attaches_files_are_shown_and_the_rest_is_counted(tmp_path: Path) -> None:

@@ -238,12 +238,7 @@ def _attached(
     """Return what Claude Code attaches: a file, or what was typed, or sent by a program, while it worked."""
     if attachment.get("type") == "queued_command":
         said = reader.message({**value, "role": "user", "content": attachment.get("prompt")}, place)
-        is_typed = (
-            attachment.get("commandMode") in (None, "prompt")
-            and _object(attachment.get("origin")).get("kind") in (None, "human")
-            and attachment.get("isMeta") is not True
-        )
-        return _by_whom({"isMeta": not is_typed}, said, place, reader)
+        return _by_whom(attachment, said, place, reader)
     if "filename" in attachment:
         return reader.message(value, place)
     reader.left_out.add("entry", f"of type attachment ({attachment.get('type')}) is not shown", place)
@@ -299,7 +294,11 @@ def _by_whom(
     value: Mapping[str, Any], said: list[ChatMessage], place: Place, reader: MessageReader
 ) -> list[ChatMessage]:
     """Return the messages of an agent's session, with those that its program made told from the user's."""
-    is_made = any(value.get(mark) is True for mark in _MADE_BY_THE_PROGRAM)
+    is_made = (
+        any(value.get(mark) is True for mark in _MADE_BY_THE_PROGRAM)
+        or _object(value.get("origin")).get("kind") not in (None, "human")
+        or value.get("commandMode") not in (None, "prompt")
+    )
     is_error = value.get("isApiErrorMessage") is True
     return [
         replace(reader.of_the_program(each.text, place), at=each.at, id=each.id)
