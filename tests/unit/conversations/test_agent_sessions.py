@@ -109,6 +109,13 @@ def test_lines_with_the_same_uuid_are_one(tmp_path: Path) -> None:
     assert "2 messages that stand again with the same uuid are shown once" in warning
 
 
+def test_a_line_with_an_odd_type_costs_no_other_line(tmp_path: Path) -> None:
+    odd = {"type": ["user"], "parentUuid": "1", "attachment": {"type": ["file"]}}
+    ((conversation,), (warning,)) = read_lines(tmp_path, [claude("1", "user", "Hi"), odd])
+    assert said(conversation) == ["u Hi"]
+    assert "1 message without a known role" in warning
+
+
 @pytest.mark.parametrize("kind", ["permission-mode", "mode", "last-prompt", "ai-title"])
 def test_a_session_may_begin_with_any_line_of_its_bookkeeping(tmp_path: Path, kind: str) -> None:
     lines = [{"type": kind, "sessionId": "s"}, claude("1", "user", "Hi"), claude("2", "assistant", "Hello")]
@@ -266,7 +273,7 @@ def test_sessions_of_gemini_cli_hold_each_message_once_and_as_it_was_last_writte
         {"$rewindTo": "3"},
         line("5", "user", "I live in Girona."),
         {"$rewindTo": ["5"]},
-        7,
+        {"id": ["6"], "type": ["user"]},
     ]
     ((conversation,), warnings) = read_lines(tmp_path, lines)
     assert said(conversation) == ["u Hi", "a Hello", "u I live in Girona."]

@@ -39,7 +39,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
         target = line.get("$rewindTo")
         if isinstance(target, str) and target in written:
             _take_back(written, target, log.reader)
-        elif "sessionId" in line or "id" in line or "$set" in line:
+        elif isinstance(line.get("id"), str) or not line.keys().isdisjoint(("sessionId", "$set")):
             written.update(_messages(line, place))
         else:
             log.reader.left_out.add("entry", "without a message is not shown", place)

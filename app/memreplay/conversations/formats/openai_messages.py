@@ -113,7 +113,7 @@ def _is_listed(first: object) -> bool:
     """Return whether the values of a file are messages, and not objects that hold them."""
     if not isinstance(first, dict):
         return False
-    if first.get("type") in _RECORDS or "parentUuid" in first or (first.get("type") in _BOOKKEEPING):
+    if "parentUuid" in first or _text(first, "type") in _RECORDS | _BOOKKEEPING:
         return True
     if _begins_a_session(first):
         return True
@@ -209,7 +209,7 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
             return []
         if value.get("record_type") == "state":
             return []
-        kind, payload = value.get("type"), value.get("payload")
+        kind, payload = _text(value, "type"), value.get("payload")
         if kind in _RECORDS and isinstance(payload, dict):
             if kind != "response_item":
                 inner = payload.get("type")
