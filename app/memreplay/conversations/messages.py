@@ -185,6 +185,7 @@ _TIME_FORMS = (
     "%B-%d-%Y",
 )
 _ISO_FRACTION = re.compile(r"(\.\d{6})\d+")
+_NO_TIME: Sequence[object] = (None, "", 0, "0")
 _SILLY_TAVERN = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@(\d{1,2})h ?(\d{1,2})m ?(?:(\d{1,2})s)?.*")
 
 
@@ -447,7 +448,7 @@ class MessageReader:
         named, role, label = _speaker(written)
         at, message_id = time_of(written), _id_of(written)
         if at is None and (name := next((each for each in _TIME_FIELDS if written.get(each)), None)) is not None:
-            self.left_out.add("time", "that cannot be read is not shown", place.at(name))
+            self.time(written[name], place.at(name))
         before = self.left_out.number
         pieces = self._pieces_of_message(written, place, is_item=named is None)
         if not pieces and self.left_out.number > before:
@@ -475,6 +476,13 @@ class MessageReader:
         if not found:
             self.left_out.add("message", "without content is not shown", place)
         return [ChatMessage(each.role, each.text, each.label, at, message_id) for each in found]
+
+    def time(self, written: object, place: Place) -> datetime | None:
+        """Return a time; count one that cannot be read."""
+        at = moment(written)
+        if at is None and written not in _NO_TIME:
+            self.left_out.add("time", "that cannot be read is not shown", place)
+        return at
 
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
@@ -1033,6 +1041,9 @@ _DEEPEST = 8
 
 def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, depth: int) -> list[ChatMessage]:
     inside = decoded(value)
+    if isinstance(inside, str) and (whole := _whole_messages(inside)) is not None:
+        reader.left_out.add("list", "of messages is cut short and shown without the end", place)
+        return _listed(whole, default, reader, place, depth)
     if isinstance(inside, str):
         return [ChatMessage(default, inside)] if inside.strip() else []
     found: list[ChatMessage] = []
@@ -1045,6 +1056,38 @@ def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, de
     if not found and isinstance(value, str) and default == "assistant" and value.strip() and depth == 0:
         return [ChatMessage(default, _outermost_text(value))]  # the model was asked for JSON, and this is it
     return found
+
+
+_ROLE_IN_JSON = re.compile(r'"(?:role|type)"\s*:\s*"(?:user|human|assistant|ai|model|system|developer)"')
+_BETWEEN_ENTRIES = re.compile(r"[\s,]*")
+
+
+def _whole_messages(text: str) -> list[Any] | None:
+    """Return the whole entries of a JSON list of messages that ends too early; None for any other text.
+
+    Exporters of spans cut long attributes. What was cut is nothing that a user said.
+    """
+    written = text.strip()
+    if written[:1] not in ("[", "{") or not _ROLE_IN_JSON.search(written) or not _ends_too_early(written):
+        return None
+    decoder, whole, end = json.JSONDecoder(), list[Any](), 1
+    while written.startswith("["):
+        try:
+            entry, end = decoder.raw_decode(written, _BETWEEN_ENTRIES.match(written, end).end())  # type: ignore[union-attr]
+        except ValueError:
+            break
+        whole.append(entry)
+    return whole
+
+
+def _ends_too_early(text: str) -> bool:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) or error.msg.startswith("Unterminated")
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _outermost_text(value: str) -> str:

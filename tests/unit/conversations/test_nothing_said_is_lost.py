@@ -1,0 +1,158 @@
+"""What somebody says in a log is shown as theirs: an odd entry beside it costs only itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.conversations.test_messages_and_traces import read, said
+
+# ---- traces ------------------------------------------------------------------------------------------------------
+
+
+def message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def span(number: int, given: list[Any], returned: list[Any], **others: Any) -> dict[str, Any]:
+    written = {
+        "gen_ai.conversation.id": "c",
+        "gen_ai.input.messages": json.dumps(given),
+        "gen_ai.output.messages": json.dumps(returned),
+    }
+    return {
+        "traceId": f"{number}",
+        "spanId": f"s{9 - number}",
+        "startTimeUnixNano": str((1728000000 + number) * 10**9),
+        "attributes": [{"key": name, "value": {"stringValue": text}} for name, text in written.items()],
+        **others,
+    }
+
+
+def exchange(number: int, **others: Any) -> dict[str, Any]:
+    return span(number, [message("user", f"hi {number}")], [message("assistant", f"ok {number}")], **others)
+
+
+def document(*scopes: Any) -> dict[str, Any]:
+    return {"resourceSpans": [{"scopeSpans": scope} for scope in scopes]}
+
+
+THREE = ["u hi 1", "a ok 1", "u hi 2", "a ok 2", "u hi 3", "a ok 3"]
+
+
+@pytest.mark.parametrize(
+    ("held", "left_out"),
+    [
+        (document([{"spans": [None, exchange(1), None, exchange(2), exchange(3)]}]), 2),
+        (document([{"spans": [exchange(1), 5, exchange(2)]}], 7, [{"spans": [exchange(3)]}]), 2),
+        (document([{"spans": [exchange(1)]}], None, [{"spans": [exchange(2), exchange(3)]}]), 0),
+        (document([{"spans": [exchange(1), exchange(8, attributes=5), exchange(2), exchange(3)]}]), 1),
+    ],
+    ids=["null", "numbers", "an empty list of Go", "attributes"],
+)
+def test_a_span_that_is_none_costs_only_itself(tmp_path: Path, held: Any, left_out: int) -> None:
+    ((conversation,), warnings) = read(tmp_path, held)
+    assert said(conversation) == THREE
+    assert len(warnings) == left_out
+    assert all(warning.endswith("left out") for warning in warnings)
+
+
+def _run(number: int) -> dict[str, Any]:
+    return {
+        "id": f"{number}",
+        "run_type": "llm",
+        "session_id": "s",
+        "start_time": f"2024-10-01T10:0{number}:00Z",
+        "extra": {"metadata": {"session_id": "s"}},
+        "inputs": {"messages": [{"role": "user", "content": f"hi {number}"}]},
+        "outputs": {"role": "assistant", "content": f"ok {number}"},
+    }
+
+
+def _trace(number: int, **others: Any) -> dict[str, Any]:
+    return {
+        "id": f"{9 - number}",
+        "sessionId": "s",
+        "timestamp": f"2024-10-01T10:0{number}:00Z",
+        "input": [{"role": "user", "content": f"hi {number}"}],
+        "output": {"role": "assistant", "content": f"ok {number}"},
+        **others,
+    }
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"runs": [_run(1), None, _run(2), _run(3)]},
+        {"meta": {"totalPages": 1}, "data": [_trace(1), None, _trace(2), _trace(3)]},
+    ],
+    ids=["LangSmith", "Langfuse"],
+)
+def test_an_entry_that_is_no_trace_costs_only_itself(tmp_path: Path, held: Any) -> None:
+    ((conversation,), warnings) = read(tmp_path, held)
+    assert said(conversation) == THREE
+    assert len(warnings) == 1
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        document([{"spans": [exchange(1), exchange(2, startTimeUnixNano="abc"), exchange(3)]}]),
+        [_trace(1), _trace(2, timestamp="x"), _trace(3)],
+    ],
+    ids=["OpenTelemetry", "Langfuse"],
+)
+def test_a_call_whose_time_cannot_be_read_stays_where_it_stands(tmp_path: Path, held: Any) -> None:
+    ((conversation,), warnings) = read(tmp_path, held)
+    assert said(conversation) == THREE
+    assert ["1 time that cannot be read is not shown" in warning for warning in warnings] == [True]
+
+
+INPUT = {"llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": "Where is Ana?"}
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {**INPUT, "input.value": "Where is Ana?", "output.value": "In Lisbon."},
+        {
+            **INPUT,
+            "output.value": json.dumps({"choices": [{"message": {"role": "assistant", "content": "In Lisbon."}}]}),
+        },
+        {
+            "input.value": "Where is Ana?",
+            "llm.output_messages.0.message.role": "assistant",
+            "llm.output_messages.0.message.content": "In Lisbon.",
+        },
+    ],
+    ids=["a text", "a response", "the input"],
+)
+def test_a_side_that_one_generation_of_attributes_lacks_is_read_from_another(
+    tmp_path: Path, attributes: dict[str, str]
+) -> None:
+    written = {"context": {"trace_id": "t", "span_id": "s"}, "start_time": "2024-05-08T21:46:11Z"}
+    kind = {"openinference.span.kind": "LLM"}
+    ((conversation,), warnings) = read(tmp_path, [{**written, "attributes": {**kind, **attributes}}])
+    assert said(conversation) == ["u Where is Ana?", "a In Lisbon."]
+    assert warnings == []
+
+
+@pytest.mark.parametrize("ending", ["", "... [truncated]"])
+def test_an_attribute_that_was_cut_is_nothing_that_the_user_says(tmp_path: Path, ending: str) -> None:
+    given = [message("user", "hi 1"), message("assistant", "ok 1"), message("user", "I moved to Girona in May.")]
+    written = json.dumps(given)
+    cut = exchange(2)
+    cut["attributes"][1]["value"]["stringValue"] = written[: written.index("May")] + ending
+    ((conversation,), warnings) = read(tmp_path, document([{"spans": [exchange(1), cut]}]))
+    assert said(conversation) == ["u hi 1", "a ok 1", "a ok 2"]
+    assert ["1 list of messages is cut short and shown without the end" in each for each in warnings] == [True]
+
+
+def test_json_that_a_user_pastes_is_what_the_user_says(tmp_path: Path) -> None:
+    pasted = '{"role": "user", "content": "Hi"} Why is this refused?'
+    ((conversation,), warnings) = read(tmp_path, [_trace(1, input=pasted)])
+    assert said(conversation) == [f"u {pasted}", "a ok 1"]
+    assert warnings == []
