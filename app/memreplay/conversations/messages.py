@@ -614,7 +614,7 @@ class MessageReader:
         body = invocation if isinstance(invocation, dict) else body
         function = body.get("function")
         named = function if isinstance(function, dict) else body
-        called = _first(named, ("name", "toolName", "tool_name", "tool", "apiName"))
+        called = _first(named, ("name", "toolName", "tool_name", "tool", "apiName", "function"))
         if not isinstance(called, str) or not called:
             called = name.removeprefix("tool-").removesuffix("_call") if kind_of_part(name) == "call" else "tool"
             called = "code" if name.casefold() in ("executablecode", "executable_code") else called
@@ -797,6 +797,10 @@ def _unwrapped(value: object) -> object:
         return {**data, "type": value["type"]}
     if isinstance(value.get("message_type"), str):
         return _of_letta(value)
+    if value.get("type") in _OF_AUTOGEN and isinstance(value.get("source"), str):
+        return _of_autogen(value)
+    if "role" not in value and known_role(value.get("source")) is not None:
+        return _of_openhands(value)
     if isinstance(value.get("parts"), list) and value.get("kind") in _SIDES_OF_PYDANTIC_AI:
         return {**value, "role": _SIDES_OF_PYDANTIC_AI[value["kind"]]}
     inner = value.get("message")
@@ -845,6 +849,47 @@ def _packed_by_letta(content: object) -> object:
         return packed["message"]
     return content
 
+
+_OF_AUTOGEN: Mapping[str, str | None] = {
+    **dict.fromkeys(("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "StructuredMessage")),
+    "ToolCallSummaryMessage": None,
+    "ThoughtEvent": "thinking",
+    "ToolCallRequestEvent": "tool_call",
+    "ToolCallExecutionEvent": "tool_result",
+}
+"""The messages of AutoGen's agents, and the type of the parts that each one is or lists."""
+
+
+def _of_autogen(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of AutoGen, whose source is the user or the name of an agent."""
+    by_user = value["source"].casefold() in ("user", "user_proxy")
+    kind, content = _OF_AUTOGEN[value["type"]], value.get("content")
+    if kind is not None:
+        listed = content if isinstance(content, list) else [{"text": content}]
+        content = [{**each, "type": kind} if isinstance(each, dict) else each for each in listed]
+    speaker = {"role": "user"} if by_user else {"role": "assistant", "name": value["source"]}
+    return {**value, "type": None, "content": content, **speaker}
+
+
+def _of_openhands(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of OpenHands: an action of the user or the agent, or what came of it; any other as it is."""
+    action, observed, given = value.get("action"), value.get("observation"), value.get("args")
+    if isinstance(observed, str):
+        result = {"type": "tool_result", "content": value.get("content", value.get("message"))}
+        return {**value, "role": "tool", "name": observed, "content": [result]}
+    if not isinstance(action, str) or not isinstance(given, dict):
+        return value
+    if action in _SAID_IN_OPENHANDS:
+        said = given.get("final_thought") or given.get(_SAID_IN_OPENHANDS[action]) or value.get("message")
+        return {**value, "role": "system" if action == "system" else value["source"], "content": said}
+    thought = {"type": "thinking" if action == "think" else "text", "text": given.get("thought") or ""}
+    arguments = {name: each for name, each in given.items() if name != "thought" and each not in (None, "")}
+    call = {"type": "tool_call", "name": action, "arguments": arguments}
+    return {**value, "role": value["source"], "content": [thought, *([] if action == "think" else [call])]}
+
+
+_SAID_IN_OPENHANDS = {"message": "content", "finish": "thought", "reject": "thought", "system": "content"}
+"""The actions of OpenHands with which somebody says something, and the field with what is said."""
 
 _DETAILS = re.compile(
     r'<details type="(?P<kind>reasoning|tool_calls)"[^>]*>\s*(?:<summary>.*?</summary>)?(?P<text>.*?)</details>\s*',

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conversations.test_messages_and_traces import read, said
+from tests.unit.conversations.test_messages_and_traces import read, said, shown
 
 # ---- traces ------------------------------------------------------------------------------------------------------
 
@@ -156,3 +156,130 @@ def test_json_that_a_user_pastes_is_what_the_user_says(tmp_path: Path) -> None:
     ((conversation,), warnings) = read(tmp_path, [_trace(1, input=pasted)])
     assert said(conversation) == [f"u {pasted}", "a ok 1"]
     assert warnings == []
+
+
+# ---- messages of agents ------------------------------------------------------------------------------------------
+
+
+SAMPLE: dict[str, Any] = {
+    "id": 1,
+    "target": "Lisbon",
+    "messages": [
+        {"role": "user", "content": "Where?"},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "t", "function": "find", "arguments": {"name": "Ana"}, "type": "function"}],
+        },
+        {"role": "tool", "tool_call_id": "t", "function": "find", "content": "Lisbon"},
+        {"role": "assistant", "content": "In Lisbon."},
+    ],
+}
+INSPECTED = [
+    ("User", "Where?"),
+    ("Tool call", 'find({"name": "Ana"})'),
+    ("Tool", "Lisbon"),
+    ("AI", "In Lisbon."),
+]
+
+
+@pytest.mark.parametrize("held", [SAMPLE, {"status": "success", "eval": {}, "samples": [SAMPLE]}])
+def test_a_sample_of_inspect_names_its_tools_alone_and_in_its_log(tmp_path: Path, held: Any) -> None:
+    ((conversation,), warnings) = read(tmp_path, held)
+    assert shown(conversation) == INSPECTED
+    assert warnings == []
+
+
+def test_what_an_agent_of_openhands_does_is_not_what_it_says(tmp_path: Path) -> None:
+    events = [
+        {"id": 0, "source": "agent", "action": "system", "args": {"content": "Be brief."}},
+        {"id": 1, "source": "user", "message": "Go.", "action": "message", "args": {"content": "Add a licence."}},
+        {
+            "id": 2,
+            "source": "agent",
+            "message": "",
+            "action": "edit",
+            "args": {"path": "L", "thought": "I do."},
+        },
+        {"id": 3, "source": "agent", "message": "Edited.", "observation": "edit", "content": "+++ L", "cause": 2},
+        {"id": 4, "source": "agent", "action": "think", "args": {"thought": "Done, I think."}},
+        {"id": 5, "source": "agent", "action": "finish", "args": {"outputs": {}, "thought": "It is added."}},
+    ]
+    ((conversation,), warnings) = read(tmp_path, events)
+    assert shown(conversation) == [
+        ("System", "Be brief."),
+        ("User", "Add a licence."),
+        ("AI", "I do."),
+        ("Tool call", 'edit({"path": "L"})'),
+        ("Tool edit", "+++ L"),
+        ("Thinking", "Done, I think."),
+        ("AI", "It is added."),
+    ]
+    assert warnings == []
+
+
+def test_agents_of_autogen_are_assistants_with_names(tmp_path: Path) -> None:
+    messages = [
+        {"source": "user", "content": "Where is Ana?", "type": "TextMessage"},
+        {
+            "source": "planner",
+            "content": [{"id": "c", "arguments": '{"name": "Ana"}', "name": "find"}],
+            "type": "ToolCallRequestEvent",
+        },
+        {
+            "source": "planner",
+            "content": [{"content": "Lisbon", "name": "find", "call_id": "c"}],
+            "type": "ToolCallExecutionEvent",
+        },
+        {"source": "planner", "content": "I have it.", "type": "ThoughtEvent"},
+        {"source": "planner", "content": "In Lisbon.", "type": "TextMessage"},
+        {"source": "critic", "content": "Right.", "type": "TextMessage"},
+    ]
+    ((conversation,), warnings) = read(tmp_path, {"messages": messages, "stop_reason": None})
+    assert said(conversation) == ["u Where is Ana?", "a In Lisbon.", "a Right."]
+    assert shown(conversation) == [
+        ("User", "Where is Ana?"),
+        ("Tool call", 'find({"name": "Ana"})'),
+        ("Tool", "Lisbon"),
+        ("Thinking", "I have it."),
+        ("planner", "In Lisbon."),
+        ("critic", "Right."),
+    ]
+    assert warnings == []
+
+
+def test_what_a_helper_agent_is_told_in_a_stream_is_not_the_users(tmp_path: Path) -> None:
+    def entry(role: str, text: str, helper: str | None = None) -> dict[str, Any]:
+        content = [{"type": "text", "text": text}]
+        return {
+            "type": role,
+            "message": {"role": role, "content": content},
+            "session_id": "s",
+            "parent_tool_use_id": helper,
+        }
+
+    lines = [
+        entry("user", "Which database?"),
+        entry("user", "Search for it.", "toolu_1"),
+        entry("assistant", "MySQL, I believe.", "toolu_1"),
+        entry("assistant", "PostgreSQL."),
+    ]
+    ((conversation,), warnings) = read(tmp_path, "\n".join(map(json.dumps, lines)), "stream.jsonl")
+    assert said(conversation) == ["u Which database?", "a PostgreSQL."]
+    assert ["2 messages of a helper agent are not shown" in warning for warning in warnings] == [True]
+
+
+def test_custom_instructions_of_chatgpt_are_shown_beside_the_profile(tmp_path: Path) -> None:
+    about = {
+        "content_type": "user_editable_context",
+        "user_profile": "I am a nurse.",
+        "user_instructions": "Be brief.",
+    }
+    said_last = {"content_type": "text", "parts": ["Hi"]}
+    nodes = {
+        "a": {"parent": None, "children": ["b"], "message": {"author": {"role": "user"}, "content": about}},
+        "b": {"parent": "a", "children": [], "message": {"author": {"role": "user"}, "content": said_last}},
+    }
+    ((conversation,), _) = read(tmp_path, [{"id": "c", "current_node": "b", "mapping": nodes}])
+    assert [turn.text for turn in conversation.turns] == ["I am a nurse.\nBe brief.", "Hi"]
+    assert said(conversation) == ["u Hi"]
