@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import orjson
 
+from memreplay.conversations.json_files import parsed_json
 from memreplay.conversations.models import TurnRole
 from memreplay.conversations.validation_errors import OnWarning, Place, shown
 from memreplay.errors import DatasetError
@@ -165,7 +166,7 @@ def decoded(value: Any) -> Any:
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
         try:
-            inside = orjson.loads(value)
+            inside = parsed_json(value.encode("utf-8", "replace"))
         except orjson.JSONDecodeError:
             return value
         if not isinstance(inside, dict | list | str):

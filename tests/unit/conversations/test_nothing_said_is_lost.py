@@ -283,3 +283,36 @@ def test_custom_instructions_of_chatgpt_are_shown_beside_the_profile(tmp_path: P
     ((conversation,), _) = read(tmp_path, [{"id": "c", "current_node": "b", "mapping": nodes}])
     assert [turn.text for turn in conversation.turns] == ["I am a nurse.\nBe brief.", "Hi"]
     assert said(conversation) == ["u Hi"]
+
+
+# ---- values ------------------------------------------------------------------------------------------------------
+
+HALF = "\ud83d"
+"""The first half of an emoji, as JavaScript and Python write it where they cut a text inside one."""
+
+
+def chat(text: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_half_an_emoji_costs_one_character_of_a_line(tmp_path: Path, place: int) -> None:
+    texts = ["I live in Girona 🦀", "I work as a nurse", r"C:\new \\ud83d"]
+    texts[place] += HALF
+    conversations, warnings = read(tmp_path, "\n".join(json.dumps(chat(text)) for text in texts), "log.jsonl")
+    texts[place] = texts[place].replace(HALF, "\ufffd")
+    assert [conversation.turns[0].text for conversation in conversations] == texts
+    assert warnings == []
+
+
+def test_half_an_emoji_in_json_inside_json_costs_one_character(tmp_path: Path) -> None:
+    odd = span(1, [message("user", f"hi 1{HALF}")], [message("assistant", "ok 1")])
+    ((conversation,), _) = read(tmp_path, document([{"spans": [odd]}]))
+    assert said(conversation) == ["u hi 1\ufffd", "a ok 1"]
+
+
+def test_a_first_line_that_is_half_written_costs_only_itself(tmp_path: Path) -> None:
+    lines = ['{"messages": [{"role": "us', *(json.dumps(chat(f"Town {number}")) for number in (1, 2))]
+    conversations, warnings = read(tmp_path, "\n".join(lines), "log.jsonl")
+    assert [conversation.turns[0].text for conversation in conversations] == ["Town 1", "Town 2"]
+    assert ["line 1: is not valid JSON" in warning for warning in warnings] == [True]
