@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import tarfile
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
@@ -72,6 +74,39 @@ def test_an_archive_that_grows_too_much_is_refused(tmp_path: Path, monkeypatch: 
     damaged.write_bytes(bomb.read_bytes()[:40])
     with pytest.raises(DatasetError, match="cannot be unpacked"):
         read(damaged)
+
+
+def test_a_gzip_file_is_opened_alone_and_in_a_folder(tmp_path: Path) -> None:
+    lines = "\n".join(map(json.dumps, [CHAT, CHAT]))
+    (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "numbers.gz").write_bytes(gzip.compress(b"1 2 3"))
+    alone, warnings = read(tmp_path / "log.jsonl.gz")
+    assert [(each.id, said(each)) for each in alone] == [
+        ("log-1", ["User: Hi", "AI: Hello"]),
+        ("log-2", ["User: Hi", "AI: Hello"]),
+    ]
+    assert warnings == []
+    in_folder, warnings = read(tmp_path)
+    assert in_folder == alone
+    assert warnings == [f"{tmp_path}: 1 file passed over: numbers.gz (name it to read it)"]
+
+
+def test_a_gzip_file_that_grows_too_much_or_is_not_whole_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "_UNSUSPICIOUS_BYTES", 1_000)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 3_000_000))
+    (tmp_path / "half.json.gz").write_bytes(gzip.compress(json.dumps(CHAT).encode())[:-12])
+    written(tmp_path / "chat.json", CHAT)
+    with tarfile.open(tmp_path / "chat.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "chat.json")
+    for name, problem in (
+        ("bomb.json", "grows more than 200 times"),
+        ("half.json", "cannot be unpacked"),
+        ("chat.tar", "is a tar archive"),
+    ):
+        with pytest.raises(DatasetError, match=problem):
+            read(tmp_path / f"{name}.gz")
 
 
 def test_a_folder_reads_chats_in_text_and_says_what_it_passes_over(tmp_path: Path) -> None:
