@@ -248,6 +248,8 @@ TRANSCRIPTS = {
     "times": "[2025-01-01 10:00:00] User: My boat is the Petrel.\n[2025-01-01 10:00:05] Assistant: Noted.\n",
     "times after names": "User (10:00):\nMy boat is the Petrel.\n\nAssistant (10:01):\nNoted.\n",
     "a title": "# Boats\n\n**User** (10:00): My boat is the Petrel.\n\n**Claude** (10:01): Noted.\n",
+    "ChatGPT Exporter": "# Boats\n\n**User:** Ana (a@b.org)  \n**Created:** 3/23/2025 23:26  \n\n"
+    "## Prompt:\nMy boat is the Petrel.\n\n## Response:\nNoted.\n\n---\nPowered by [ChatGPT Exporter](https://x.org)\n",
     "copied from the page": "You said:\nMy boat is the Petrel.\nChatGPT said:\nNoted.\n",
 }
 
@@ -259,6 +261,38 @@ def test_a_transcript_is_read(tmp_path: Path, kind: str) -> None:
     (conversation,), _ = read(path)
     assert said(conversation) == ["User: My boat is the Petrel.", "AI: Noted."]
     assert conversation.date == (datetime(2025, 1, 1, 10) if kind == "times" else None)
+
+
+DIALOGUE = "User: I live in Paris.\nAssistant: Noted, Paris."
+
+
+@pytest.mark.parametrize(
+    ("chat", "reply"),
+    [
+        ("User: Write one.\n\nAssistant: {}\n\nUser: Thanks.\n", f"Here:\n\n```\n{DIALOGUE}\n```"),
+        ("User: Write one.\n\nAssistant: {}\n\nUser: Thanks.\n", f"```text\n{DIALOGUE}\n```"),
+        ("## User\nWrite one.\n\n## Assistant\n{}\n\n## User\nThanks.\n", DIALOGUE),
+        (
+            "User: Write one.\n\nAssistant: {}\n\nUser: Thanks.\n",
+            "Two headings:\n## Prompt\nHi\n## Response\nHello",
+        ),
+    ],
+    ids=["a block", "a block at once", "another style", "headings"],
+)
+def test_a_dialogue_in_a_message_is_no_part_of_the_chat(tmp_path: Path, chat: str, reply: str) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text(chat.format(reply), encoding="utf-8")
+    (conversation,), warnings = read(path)
+    assert said(conversation) == ["User: Write one.", f"AI: {reply}", "User: Thanks."]
+    assert warnings == []
+
+
+def test_a_block_of_code_without_an_end_takes_no_message_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "chat.md"
+    replies = ["```py\nx = 1", "```py\nx = 1\n```"]
+    path.write_text("".join(f"User: Go on.\nAssistant: {reply}\n" for reply in replies), encoding="utf-8")
+    (conversation,), _ = read(path)
+    assert said(conversation) == ["User: Go on.", f"AI: {replies[0]}", "User: Go on.", f"AI: {replies[1]}"]
 
 
 def test_a_name_is_the_user_where_the_other_is_a_known_assistant_or_the_caller_says_so(tmp_path: Path) -> None:
@@ -283,7 +317,8 @@ def test_the_gap_between_sessions_is_an_option(tmp_path: Path) -> None:
 
 def test_a_text_that_was_written_is_read_again_as_it_was(tmp_path: Path) -> None:
     contents = ["A log:\nUser: not me\n\\Assistant: nor me\n\nThe end.", "Noted."]
-    roles = ["user", "assistant"]
+    contents += ["Cut:\n```\nUser: x", "```\nUser: y\n```\n\\```", "~~~ and ```"]
+    roles = ["user", "assistant", "user", "assistant", "user"]
     messages: list[dict[str, Any]] = [{"role": r, "content": c} for r, c in zip(roles, contents, strict=True)]
     messages.insert(1, {"type": "function_call", "call_id": "t", "name": "tide", "arguments": "{}"})
     messages.insert(2, {"type": "function_call_output", "call_id": "t", "output": "14:20"})
