@@ -34,8 +34,9 @@ NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 
 _LISTS = ("messages", "contents", "chat_messages", "items", "messagesTree", "loglines")
-_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data", "agents")
-"""Fields of an object that holds a list of chats (``agents``: an agent file of Letta)."""
+_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data", "agents", "samples")
+"""Fields of an object that holds a list of chats (``agents``: an agent file of Letta, ``samples``: a log of
+inspect_ai)."""
 _LINKS = (("messageId", "parentMessageId"), ("uuid", "parent_message_uuid"))
 """Fields with the id of a message and of the one before it, where chats have branches (LibreChat, Claude)."""
 _PAIRS = (("request", "response"), ("prompt", "completion"), ("instruction", "output"))
@@ -222,7 +223,7 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
         if kind in _BOOKKEEPING and "role" not in value and not isinstance(value.get("message"), dict):
             reader.left_out.add("entry", f"of type {kind} is not shown", place)
             return []
-        if value.get("isSidechain") is True:
+        if value.get("isSidechain") is True or value.get("parent_tool_use_id"):
             reader.left_out.add("message", "of a helper agent is not shown", place)
             return []
         if kind == "attachment" and isinstance(value.get("attachment"), dict):
