@@ -1,4 +1,4 @@
-"""Open ZIP archives, which is what ChatGPT, Claude and others send: their data files are unpacked for reading.
+"""Open ZIP archives, which is what ChatGPT, Claude and others send, and gzip files: what they hold is unpacked.
 
 Nothing that an archive says decides where a file is written, or how much: names are reduced to their last part, and
 sizes are counted while files are unpacked.
@@ -7,10 +7,13 @@ sizes are counted while files are unpacked.
 from __future__ import annotations
 
 import atexit
+import gzip
 import re
 import shutil
+import tarfile
 import tempfile
 import zipfile
+import zlib
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -20,6 +23,7 @@ from memreplay.errors import DatasetError
 
 _MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of an archive, and of an empty one."""
+_GZIP = b"\x1f\x8b"
 _DATA_SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".txt", ".md")
 _MOST_FILES = 2_000
 _MOST_BYTES = 8 << 30
@@ -32,18 +36,28 @@ _UNSAFE = re.compile(r"[^\w.\- ]+")
 
 def is_archive(path: Path) -> bool:
     """Return whether a file is a ZIP archive, by its first bytes."""
+    return _begins(path) in _MAGIC
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether a file is a ZIP archive or a gzip file, by its first bytes."""
+    return is_archive(path) or _begins(path).startswith(_GZIP)
+
+
+def _begins(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(4) in _MAGIC
+            return file.read(4)
     except OSError:
-        return False
+        return b""
 
 
 def unpacked(path: Path) -> list[Path]:
-    """Return the data files of an archive, unpacked into a temporary folder that is removed at the end.
+    """Return the data files of an archive, or the one of a gzip file, unpacked into a temporary folder that is
+    removed at the end.
 
     Raises:
-        DatasetError: the archive is damaged, encrypted or too large, or holds no data file.
+        DatasetError: the file is damaged, encrypted or too large, or holds no data file.
     """
     return list(_unpacked(path.resolve(), path.stat().st_mtime_ns, path.name))
 
@@ -56,11 +70,27 @@ def _unpacked(path: Path, _modified: int, name: str) -> tuple[Path, ...]:
     target.mkdir()
     place = Place(path)
     try:
+        if not is_archive(path):
+            return (_decompressed(path, target / Path(target.name).stem, place),)
         with zipfile.ZipFile(path) as archive:
             return tuple(_extract(archive, target, place))
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError) as error:
         reason = "it is encrypted" if "password" in str(error) or "encrypted" in str(error) else str(error)
-        raise place.error(f"cannot be unpacked ({reason})", "a ZIP archive without a password") from None
+        expected = "a whole gzip file, or a whole ZIP archive without a password"
+        raise place.error(f"cannot be unpacked ({reason})", expected) from None
+
+
+def _decompressed(path: Path, target: Path, place: Place) -> Path:
+    """Return what a gzip file holds, as a file."""
+    with gzip.open(path) as packed, target.open("wb") as file:
+        _copy(packed, file, path.stat().st_size, _room(target), place)
+    if tarfile.is_tarfile(target):
+        raise place.error("is a tar archive", "a packed file of chats: unpack it and name the file with the chats")
+    return target
+
+
+def _room(target: Path) -> int:
+    return min(_MOST_BYTES, shutil.disk_usage(target.parent).free // 2)
 
 
 def _extract(archive: zipfile.ZipFile, target: Path, place: Place) -> list[Path]:
@@ -72,12 +102,12 @@ def _extract(archive: zipfile.ZipFile, target: Path, place: Place) -> list[Path]
         )
     if len(members) > _MOST_FILES:
         raise place.error(f"holds {len(members):,} data files", f"at most {_MOST_FILES:,}: unpack what is needed")
-    room = min(_MOST_BYTES, shutil.disk_usage(target).free // 2)
+    room = _room(target)
     found: list[Path] = []
     for member in members:
         path = _free_name(target, PurePosixPath(member.filename).name)
         with archive.open(member) as packed, path.open("wb") as file:
-            room -= _copy(packed, file, member, room, place)
+            room -= _copy(packed, file, member.compress_size, room, place)
         found.append(path)
     return found
 
@@ -97,14 +127,14 @@ def _free_name(folder: Path, name: str) -> Path:
     return path
 
 
-def _copy(packed: IO[bytes], file: IO[bytes], member: zipfile.ZipInfo, room: int, place: Place) -> int:
-    """Copy a member and return its size, which is counted while it is copied: a header can say anything."""
+def _copy(packed: IO[bytes] | gzip.GzipFile, file: IO[bytes], packed_bytes: int, room: int, place: Place) -> int:
+    """Unpack a file and return its size, which is counted while it is unpacked: a header can say anything."""
     count = 0
     while chunk := packed.read(_CHUNK_BYTES):
         count += len(chunk)
         if count > room:
             raise _too_large(place, "is too large to be unpacked here")
-        if count > _UNSUSPICIOUS_BYTES and count > _LARGEST_RATIO * max(1, member.compress_size):
+        if count > _UNSUSPICIOUS_BYTES and count > _LARGEST_RATIO * max(1, packed_bytes):
             raise _too_large(place, f"holds a file that grows more than {_LARGEST_RATIO} times")
         file.write(chunk)
     return count

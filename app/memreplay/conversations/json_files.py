@@ -95,11 +95,37 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise place.error(f"cannot be read ({error.strerror})", "a readable dataset file") from None
 
 
-def _parsed(data: bytes, place: Place, on_warning: OnWarning) -> Any:
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_REPLACEMENT_CHARACTER = rb"\ufffd"
+
+
+def parsed_json(data: bytes) -> Any:
+    """Return a JSON value. Half a character, as of an emoji that was cut in two, is the replacement character.
+
+    Raises:
+        orjson.JSONDecodeError: it is no JSON.
+    """
     try:
         return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        whole = _with_whole_characters(data)
+        if whole == data:
+            raise
+    return orjson.loads(whole)
+
+
+def _with_whole_characters(data: bytes) -> bytes:
+    return _ESCAPE.sub(lambda found: _REPLACEMENT_CHARACTER if found["half"] else found[0], data)
+
+
+def _parsed(data: bytes, place: Place, on_warning: OnWarning) -> Any:
+    try:
+        return parsed_json(data)
     except orjson.JSONDecodeError as error:
-        odd = _with_odd_numbers(data)
+        odd = _with_odd_numbers(_with_whole_characters(data))
         if odd is None:
             raise _not_json(data, error, place) from None
     on_warning(f"{place.path}: {place.pointer or '/'}: {_ODD_NUMBERS}")
@@ -560,7 +586,25 @@ def _first_value(path: Path, beginning: bytes, on_warning: OnWarning) -> tuple[C
     try:
         return "lines", _first_of(read_lines(path))
     except DatasetError:
+        pass
+    try:
         return "object", read_json(path, on_warning)
+    except DatasetError:
+        second = _object_in_second_line(path)
+        if second is None:
+            raise
+        return "lines", second
+
+
+def _object_in_second_line(path: Path) -> dict[str, Any] | None:
+    """Return the object in the line after the first one, which is half a line in a log that was rotated."""
+    with _opened(path) as file:
+        file.readline()
+        try:
+            value = parsed_json(file.readline())
+        except orjson.JSONDecodeError:
+            return None
+    return value if isinstance(value, dict) else None
 
 
 def _first_of(values: Entries) -> Any:

@@ -14,12 +14,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 import orjson
 
+from memreplay.conversations.envelopes import opened
+from memreplay.conversations.json_files import parsed_json
 from memreplay.conversations.models import TurnRole
 from memreplay.conversations.validation_errors import OnWarning, Place, shown
 from memreplay.errors import DatasetError
@@ -47,7 +49,7 @@ _LABELS = {"function": "Tool", "observation": "Tool", "ipython": "Tool", "functi
 _LABELS |= {"tool_result": "Tool", "toolresult": "Tool", "toolmessage": "Tool", "systemmessage": "System"}
 _LABELS |= {"function_call": "Tool call", "tool_call": "Tool call"}
 
-SYSTEM, TOOL, TOOL_CALL, THINKING = "System", "Tool", "Tool call", "Thinking"
+SYSTEM, TOOL, TOOL_CALL, THINKING, PROGRAM = "System", "Tool", "Tool call", "Thinking", "Program"
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ def decoded(value: Any) -> Any:
         if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
             return value
         try:
-            inside = orjson.loads(value)
+            inside = parsed_json(value.encode("utf-8", "replace"))
         except orjson.JSONDecodeError:
             return value
         if not isinstance(inside, dict | list | str):
@@ -185,6 +187,7 @@ _TIME_FORMS = (
     "%B-%d-%Y",
 )
 _ISO_FRACTION = re.compile(r"(\.\d{6})\d+")
+_NO_TIME: Sequence[object] = (None, "", 0, "0")
 _SILLY_TAVERN = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) ?@(\d{1,2})h ?(\d{1,2})m ?(?:(\d{1,2})s)?.*")
 
 
@@ -430,7 +433,15 @@ class MessageReader:
         """
         if not isinstance(values, list):
             raise place.error(f"is {shown(values)}", "a list of messages")
-        return [each for i, value in enumerate(values) for each in self.message(value, place.at(i), default)]
+        placed = self.oldest_first([(place.at(index), value) for index, value in enumerate(values)])
+        return [each for at, value in placed for each in self.message(value, at, default)]
+
+    def oldest_first(self, values: Sequence[tuple[Place, Any]]) -> Sequence[tuple[Place, Any]]:
+        """Return the messages of a list the other way round where they stand newest first, as their times say."""
+        if not _stand_newest_first(value for _, value in values):
+            return values
+        self.left_out.add("list", "of messages stands newest first and was turned around", values[0][0])
+        return values[::-1]
 
     def message(self, value: object, place: Place, default: TurnRole | None = None) -> list[ChatMessage]:
         """Return what a message comes to: what is said, and its thoughts, tool calls and results in their order.
@@ -447,7 +458,7 @@ class MessageReader:
         named, role, label = _speaker(written)
         at, message_id = time_of(written), _id_of(written)
         if at is None and (name := next((each for each in _TIME_FIELDS if written.get(each)), None)) is not None:
-            self.left_out.add("time", "that cannot be read is not shown", place.at(name))
+            self.time(written[name], place.at(name))
         before = self.left_out.number
         pieces = self._pieces_of_message(written, place, is_item=named is None)
         if not pieces and self.left_out.number > before:
@@ -471,10 +482,18 @@ class MessageReader:
                 problem=f"is {shown(named)}",
             )
             role, label = "other", label_of(named)
-        found = list(_assembled(pieces, role or "other", label, named or ""))
+        assembled = _assembled(pieces, role or "other", label, named or "")
+        found = [part for each in assembled for part in self._opened(each, place)]
         if not found:
             self.left_out.add("message", "without content is not shown", place)
         return [ChatMessage(each.role, each.text, each.label, at, message_id) for each in found]
+
+    def time(self, written: object, place: Place) -> datetime | None:
+        """Return a time; count one that cannot be read."""
+        at = moment(written)
+        if at is None and written not in _NO_TIME:
+            self.left_out.add("time", "that cannot be read is not shown", place)
+        return at
 
     def _pieces_of_message(self, written: Mapping[str, Any], place: Place, is_item: bool) -> list[_Piece]:
         if is_item:
@@ -539,6 +558,20 @@ class MessageReader:
                 yield _Piece("other", f"{piece.text}\n{text}", "File") if isinstance(text, str) and text else piece
             elif isinstance(each, str):
                 yield _media(str(place.steps[-1]).rstrip("s"), {})
+
+    def _opened(self, message: ChatMessage, place: Place) -> list[ChatMessage]:
+        """Return a message of the user without what programs put into it, which becomes messages of its own."""
+        if message.role != "user":
+            return [message]
+        return [
+            replace(message, text=part.text) if part.is_the_users else self.of_the_program(part.text, place)
+            for part in opened(message.text)
+        ]
+
+    def of_the_program(self, text: str, place: Place) -> ChatMessage:
+        """Return a text that an agent's program sent in the user's name, and count it."""
+        self.left_out.add("message", "made by the agent's program is shown as neither user nor assistant", place)
+        return ChatMessage("other", text, PROGRAM)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
@@ -606,7 +639,7 @@ class MessageReader:
         body = invocation if isinstance(invocation, dict) else body
         function = body.get("function")
         named = function if isinstance(function, dict) else body
-        called = _first(named, ("name", "toolName", "tool_name", "tool", "apiName"))
+        called = _first(named, ("name", "toolName", "tool_name", "tool", "apiName", "function"))
         if not isinstance(called, str) or not called:
             called = name.removeprefix("tool-").removesuffix("_call") if kind_of_part(name) == "call" else "tool"
             called = "code" if name.casefold() in ("executablecode", "executable_code") else called
@@ -789,11 +822,16 @@ def _unwrapped(value: object) -> object:
         return {**data, "type": value["type"]}
     if isinstance(value.get("message_type"), str):
         return _of_letta(value)
+    if isinstance(value.get("source"), str) and isinstance(value.get("type"), str) and value["type"] in _OF_AUTOGEN:
+        return _of_autogen(value)
+    if "role" not in value and known_role(value.get("source")) is not None:
+        return _of_openhands(value)
     if isinstance(value.get("parts"), list) and value.get("kind") in _SIDES_OF_PYDANTIC_AI:
         return {**value, "role": _SIDES_OF_PYDANTIC_AI[value["kind"]]}
     inner = value.get("message")
     if isinstance(inner, dict) and ("role" in inner or "content" in inner or "author" in inner):
-        outer = {name: value[name] for name in (*_TIME_FIELDS, *_ID_FIELDS) if name in value and name not in inner}
+        names = (*_TIME_FIELDS, *_ID_FIELDS, "role")
+        outer = {name: value[name] for name in names if name in value and name not in inner}
         return {**outer, **({"role": value["type"]} if known_role(value.get("type")) else {}), **inner}
     return value
 
@@ -805,7 +843,7 @@ def _of_letta(value: dict[str, Any]) -> dict[str, Any]:
     """Return a message of Letta's API, whose type says who speaks or which part of a step it is."""
     match value["message_type"]:
         case "user_message":
-            return {**value, "role": "user", "content": _packed_by_letta(value.get("content"))}
+            return {**value, "role": "user"}
         case "assistant_message" | "system_message" as kind:
             return {**value, "role": kind.removesuffix("_message")}
         case "reasoning_message" | "hidden_reasoning_message":
@@ -825,18 +863,46 @@ _REPLY_OF_LETTA = "send_message"
 """The tool with which Letta's agents speak to the user."""
 
 
-def _packed_by_letta(content: object) -> object:
-    """Return what the user said: Letta packs it into JSON with its time."""
-    if isinstance(content, list):
-        return [
-            {**part, "text": _packed_by_letta(part["text"])} if isinstance(part, dict) and "text" in part else part
-            for part in content
-        ]
-    packed = decoded(content)
-    if isinstance(packed, dict) and packed.get("type") == "user_message" and isinstance(packed.get("message"), str):
-        return packed["message"]
-    return content
+_OF_AUTOGEN: Mapping[str, str | None] = {
+    **dict.fromkeys(("TextMessage", "MultiModalMessage", "StopMessage", "HandoffMessage", "StructuredMessage")),
+    "ToolCallSummaryMessage": None,
+    "ThoughtEvent": "thinking",
+    "ToolCallRequestEvent": "tool_call",
+    "ToolCallExecutionEvent": "tool_result",
+}
+"""The messages of AutoGen's agents, and the type of the parts that each one is or lists."""
 
+
+def _of_autogen(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a message of AutoGen, whose source is the user or the name of an agent."""
+    by_user = value["source"].casefold() in ("user", "user_proxy")
+    kind, content = _OF_AUTOGEN[value["type"]], value.get("content")
+    if kind is not None:
+        listed = content if isinstance(content, list) else [{"text": content}]
+        content = [{**each, "type": kind} if isinstance(each, dict) else each for each in listed]
+    speaker = {"role": "user"} if by_user else {"role": "assistant", "name": value["source"]}
+    return {**value, "type": None, "content": content, **speaker}
+
+
+def _of_openhands(value: dict[str, Any]) -> dict[str, Any]:
+    """Return an event of OpenHands: an action of the user or the agent, or what came of it; any other as it is."""
+    action, observed, given = value.get("action"), value.get("observation"), value.get("args")
+    if isinstance(observed, str):
+        result = {"type": "tool_result", "content": value.get("content", value.get("message"))}
+        return {**value, "role": "tool", "name": observed, "content": [result]}
+    if not isinstance(action, str) or not isinstance(given, dict):
+        return value
+    if action in _SAID_IN_OPENHANDS:
+        said = given.get("final_thought") or given.get(_SAID_IN_OPENHANDS[action]) or value.get("message")
+        return {**value, "role": "system" if action == "system" else value["source"], "content": said}
+    thought = {"type": "thinking" if action == "think" else "text", "text": given.get("thought") or ""}
+    arguments = {name: each for name, each in given.items() if name != "thought" and each not in (None, "")}
+    call = {"type": "tool_call", "name": action, "arguments": arguments}
+    return {**value, "role": value["source"], "content": [thought, *([] if action == "think" else [call])]}
+
+
+_SAID_IN_OPENHANDS = {"message": "content", "finish": "thought", "reject": "thought", "system": "content"}
+"""The actions of OpenHands with which somebody says something, and the field with what is said."""
 
 _DETAILS = re.compile(
     r'<details type="(?P<kind>reasoning|tool_calls)"[^>]*>\s*(?:<summary>.*?</summary>)?(?P<text>.*?)</details>\s*',
@@ -917,6 +983,26 @@ def _id_of(written: Mapping[str, Any]) -> str | None:
         if isinstance(written.get(name), str | int) and str(written[name]):
             return str(written[name])
     return None
+
+
+def _stand_newest_first(values: Iterable[object]) -> bool:
+    """Return whether each value is a message with a time, and as a rule earlier than the one before it.
+
+    Parts of one message have its id and its time. Other messages may have the same time, if most have not.
+    """
+    steps: Counter[bool] = Counter()
+    later: tuple[datetime, str | None] | None = None
+    for value in values:
+        written = _unwrapped(value)
+        if not isinstance(written, dict) or (at := time_of(written)) is None:
+            return False
+        if later is not None and at > later[0]:
+            return False
+        this = at, _id_of(written)
+        if later is not None and (this != later or this[1] is None):
+            steps[at < later[0]] += 1
+        later = this
+    return steps[True] > steps[False]
 
 
 def is_message(value: object) -> bool:
@@ -1033,6 +1119,9 @@ _DEEPEST = 8
 
 def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, depth: int) -> list[ChatMessage]:
     inside = decoded(value)
+    if isinstance(inside, str) and (whole := _whole_messages(inside)) is not None:
+        reader.left_out.add("list", "of messages is cut short and shown without the end", place)
+        return _listed(whole, default, reader, place, depth)
     if isinstance(inside, str):
         return [ChatMessage(default, inside)] if inside.strip() else []
     found: list[ChatMessage] = []
@@ -1045,6 +1134,38 @@ def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, de
     if not found and isinstance(value, str) and default == "assistant" and value.strip() and depth == 0:
         return [ChatMessage(default, _outermost_text(value))]  # the model was asked for JSON, and this is it
     return found
+
+
+_ROLE_IN_JSON = re.compile(r'"(?:role|type)"\s*:\s*"(?:user|human|assistant|ai|model|system|developer)"')
+_BETWEEN_ENTRIES = re.compile(r"[\s,]*")
+
+
+def _whole_messages(text: str) -> list[Any] | None:
+    """Return the whole entries of a JSON list of messages that ends too early; None for any other text.
+
+    Exporters of spans cut long attributes. What was cut is nothing that a user said.
+    """
+    written = text.strip()
+    if written[:1] not in ("[", "{") or not _ROLE_IN_JSON.search(written) or not _ends_too_early(written):
+        return None
+    decoder, whole, end = json.JSONDecoder(), list[Any](), 1
+    while written.startswith("["):
+        try:
+            entry, end = decoder.raw_decode(written, _BETWEEN_ENTRIES.match(written, end).end())  # type: ignore[union-attr]
+        except ValueError:
+            break
+        whole.append(entry)
+    return whole
+
+
+def _ends_too_early(text: str) -> bool:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) or error.msg.startswith("Unterminated")
+    except (ValueError, RecursionError):
+        return False
+    return False
 
 
 def _outermost_text(value: str) -> str:

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from memreplay.conversations.archives import is_archive, unpacked
+from memreplay.conversations.archives import is_archive, is_packed, unpacked
 from memreplay.conversations.formats import detect_format, test_conversation
 from memreplay.conversations.formats.locomo import EvidenceIndex, read_evidence
 from memreplay.conversations.json_files import JSON_SUFFIXES, DatasetFile, read_json
@@ -29,7 +29,7 @@ from memreplay.paths import datasets_folder
 from memreplay.printable import printable
 
 _SUFFIXES = JSON_SUFFIXES
-_PERHAPS = (".txt", ".md", ".csv", ".log")
+_PERHAPS = (".txt", ".md", ".csv", ".log", ".gz")
 """Files of a folder that are read if their beginning is that of a chat."""
 _SCHEMA_SUFFIX = ".schema.json"
 _PYTHON_DATA = "data"
@@ -119,7 +119,7 @@ def _unpacked(path: Path, on_warning: OnWarning) -> list[Path]:
 
     An error of an archive is that of the file that is returned then: it is raised where files are read.
     """
-    if not is_archive(path):
+    if not is_packed(path):
         return [path]
     known: list[Path] = []
     errors: list[DatasetError] = []
@@ -254,7 +254,8 @@ def _files_in(folder: Path, on_warning: OnWarning) -> list[Path]:
 
 def _is_chat(path: Path) -> bool:
     try:
-        detect_format(path)
+        for file in unpacked(path) if is_packed(path) else [path]:
+            detect_format(file)
     except DatasetError:
         return False
     return True

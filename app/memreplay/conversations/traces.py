@@ -47,8 +47,10 @@ class Call:
     left_out: LeftOut | None = None
 
 
-FindCalls = Callable[[Any, Place, MessageReader], Iterable[Call]]
-"""Finds the calls in one value of a file. It raises DatasetError for a value that is none."""
+FindCalls = Callable[[Any, Place, MessageReader], Iterable[Call | DatasetError]]
+"""Finds the calls in one value of a file. It raises DatasetError for a value that is none, and yields one in the
+place of an entry that is none, which costs nothing but that entry.
+"""
 ChooseCalls = Callable[[list[Call], LeftOut], Iterable[Call]]
 """Picks the calls that count, where a trace holds a call and those that it made, and counts the others."""
 
@@ -72,7 +74,11 @@ def read_calls(
         skipped += broken
         broken.clear()
         try:
-            calls += (_pooled(call, pool) for call in find(value, place, reader))
+            for found in find(value, place, reader):
+                if isinstance(found, DatasetError):
+                    skipped.append(found)
+                else:
+                    calls.append(_pooled(found, pool))
         except DatasetError as error:
             skipped.append(error)
     if calls and file.container == "lines":
@@ -165,7 +171,19 @@ class _Strand:
 
 def aligned(calls: Iterable[Call], left_out: LeftOut) -> list[ChatMessage]:
     """Return the messages of a thread, each once and in order, with system messages where they change."""
-    return _Alignment(sorted(calls, key=lambda c: (c.at or datetime.min, c.order)), left_out).messages()
+    return _Alignment(_in_order(list(calls)), left_out).messages()
+
+
+def _in_order(calls: Sequence[Call]) -> list[Call]:
+    """Return calls in the order of their times. One without a time stays behind the call before it in the file."""
+    last = (datetime.min, "")
+    places: list[tuple[datetime, str]] = []
+    is_dated = any(call.at is not None for call in calls)
+    for call in calls:
+        if call.at is not None or not is_dated:
+            last = (call.at or datetime.min, call.order)
+        places.append(last)
+    return [calls[number] for number in sorted(range(len(calls)), key=places.__getitem__)]
 
 
 def _is_system(message: ChatMessage) -> bool:

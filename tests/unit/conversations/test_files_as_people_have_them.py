@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
+import tarfile
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
@@ -72,6 +74,39 @@ def test_an_archive_that_grows_too_much_is_refused(tmp_path: Path, monkeypatch: 
     damaged.write_bytes(bomb.read_bytes()[:40])
     with pytest.raises(DatasetError, match="cannot be unpacked"):
         read(damaged)
+
+
+def test_a_gzip_file_is_opened_alone_and_in_a_folder(tmp_path: Path) -> None:
+    lines = "\n".join(map(json.dumps, [CHAT, CHAT]))
+    (tmp_path / "log.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
+    (tmp_path / "numbers.gz").write_bytes(gzip.compress(b"1 2 3"))
+    alone, warnings = read(tmp_path / "log.jsonl.gz")
+    assert [(each.id, said(each)) for each in alone] == [
+        ("log-1", ["User: Hi", "AI: Hello"]),
+        ("log-2", ["User: Hi", "AI: Hello"]),
+    ]
+    assert warnings == []
+    in_folder, warnings = read(tmp_path)
+    assert in_folder == alone
+    assert warnings == [f"{tmp_path}: 1 file passed over: numbers.gz (name it to read it)"]
+
+
+def test_a_gzip_file_that_grows_too_much_or_is_not_whole_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "_UNSUSPICIOUS_BYTES", 1_000)
+    (tmp_path / "bomb.json.gz").write_bytes(gzip.compress(b" " * 3_000_000))
+    (tmp_path / "half.json.gz").write_bytes(gzip.compress(json.dumps(CHAT).encode())[:-12])
+    written(tmp_path / "chat.json", CHAT)
+    with tarfile.open(tmp_path / "chat.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "chat.json")
+    for name, problem in (
+        ("bomb.json", "grows more than 200 times"),
+        ("half.json", "cannot be unpacked"),
+        ("chat.tar", "is a tar archive"),
+    ):
+        with pytest.raises(DatasetError, match=problem):
+            read(tmp_path / f"{name}.gz")
 
 
 def test_a_folder_reads_chats_in_text_and_says_what_it_passes_over(tmp_path: Path) -> None:
@@ -213,6 +248,8 @@ TRANSCRIPTS = {
     "times": "[2025-01-01 10:00:00] User: My boat is the Petrel.\n[2025-01-01 10:00:05] Assistant: Noted.\n",
     "times after names": "User (10:00):\nMy boat is the Petrel.\n\nAssistant (10:01):\nNoted.\n",
     "a title": "# Boats\n\n**User** (10:00): My boat is the Petrel.\n\n**Claude** (10:01): Noted.\n",
+    "ChatGPT Exporter": "# Boats\n\n**User:** Ana (a@b.org)  \n**Created:** 3/23/2025 23:26  \n\n"
+    "## Prompt:\nMy boat is the Petrel.\n\n## Response:\nNoted.\n\n---\nPowered by [ChatGPT Exporter](https://x.org)\n",
     "copied from the page": "You said:\nMy boat is the Petrel.\nChatGPT said:\nNoted.\n",
 }
 
@@ -224,6 +261,38 @@ def test_a_transcript_is_read(tmp_path: Path, kind: str) -> None:
     (conversation,), _ = read(path)
     assert said(conversation) == ["User: My boat is the Petrel.", "AI: Noted."]
     assert conversation.date == (datetime(2025, 1, 1, 10) if kind == "times" else None)
+
+
+DIALOGUE = "User: I live in Paris.\nAssistant: Noted, Paris."
+
+
+@pytest.mark.parametrize(
+    ("chat", "reply"),
+    [
+        ("User: Write one.\n\nAssistant: {}\n\nUser: Thanks.\n", f"Here:\n\n```\n{DIALOGUE}\n```"),
+        ("User: Write one.\n\nAssistant: {}\n\nUser: Thanks.\n", f"```text\n{DIALOGUE}\n```"),
+        ("## User\nWrite one.\n\n## Assistant\n{}\n\n## User\nThanks.\n", DIALOGUE),
+        (
+            "User: Write one.\n\nAssistant: {}\n\nUser: Thanks.\n",
+            "Two headings:\n## Prompt\nHi\n## Response\nHello",
+        ),
+    ],
+    ids=["a block", "a block at once", "another style", "headings"],
+)
+def test_a_dialogue_in_a_message_is_no_part_of_the_chat(tmp_path: Path, chat: str, reply: str) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text(chat.format(reply), encoding="utf-8")
+    (conversation,), warnings = read(path)
+    assert said(conversation) == ["User: Write one.", f"AI: {reply}", "User: Thanks."]
+    assert warnings == []
+
+
+def test_a_block_of_code_without_an_end_takes_no_message_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "chat.md"
+    replies = ["```py\nx = 1", "```py\nx = 1\n```"]
+    path.write_text("".join(f"User: Go on.\nAssistant: {reply}\n" for reply in replies), encoding="utf-8")
+    (conversation,), _ = read(path)
+    assert said(conversation) == ["User: Go on.", f"AI: {replies[0]}", "User: Go on.", f"AI: {replies[1]}"]
 
 
 def test_a_name_is_the_user_where_the_other_is_a_known_assistant_or_the_caller_says_so(tmp_path: Path) -> None:
@@ -248,7 +317,8 @@ def test_the_gap_between_sessions_is_an_option(tmp_path: Path) -> None:
 
 def test_a_text_that_was_written_is_read_again_as_it_was(tmp_path: Path) -> None:
     contents = ["A log:\nUser: not me\n\\Assistant: nor me\n\nThe end.", "Noted."]
-    roles = ["user", "assistant"]
+    contents += ["Cut:\n```\nUser: x", "```\nUser: y\n```\n\\```", "~~~ and ```"]
+    roles = ["user", "assistant", "user", "assistant", "user"]
     messages: list[dict[str, Any]] = [{"role": r, "content": c} for r, c in zip(roles, contents, strict=True)]
     messages.insert(1, {"type": "function_call", "call_id": "t", "name": "tide", "arguments": "{}"})
     messages.insert(2, {"type": "function_call_output", "call_id": "t", "output": "14:20"})

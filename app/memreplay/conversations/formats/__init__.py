@@ -11,11 +11,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Protocol
 
-from memreplay.conversations.archives import is_archive, unpacked
+from memreplay.conversations.archives import is_packed, unpacked
 from memreplay.conversations.formats import (
     beam,
     chatgpt_export,
     convomem,
+    gemini_cli,
     langfuse,
     langsmith,
     locomo,
@@ -62,6 +63,7 @@ FORMATS: tuple[Format, ...] = (
     longmemeval,
     beam,
     convomem,
+    gemini_cli,
     openai_messages,
     sharegpt,
     chatgpt_export,
@@ -80,9 +82,9 @@ def detect_format(path: Path) -> tuple[Format, DatasetFile]:
     Raises:
         DatasetError: no format recognises it.
     """
-    if is_archive(path):
+    if is_packed(path):
         unpacked(path)  # tells what is wrong with one that could not be unpacked before
-        raise Place(path).error("is an archive inside another one", "a file of chats")
+        raise Place(path).error("is packed inside another packed file", "a file of chats")
     file, place = _opened(path), Place(path)
     if file.is_empty or (file.container == "text" and not first_bytes(path, 64)):
         raise place.error("is empty", ", ".join(known.SIGNATURE for known in FORMATS))

@@ -81,10 +81,10 @@ def _parts(content: object) -> object:
         return content
     if "parts" in content:
         return content["parts"]
-    for name in ("text", "result", "thoughts", "content", "user_profile"):
+    for name in ("text", "result", "thoughts", "content"):
         if content.get(name):
             return [{"type": "thinking", "thoughts": content[name]}] if name == "thoughts" else content[name]
-    return None
+    return [content[name] for name in ("user_profile", "user_instructions") if content.get(name)] or None
 
 
 def _order(nodes: Mapping[str, Any], leaf: object, place: Place, reader: MessageReader) -> list[str]:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import MessageReader, moment, side
+from memreplay.conversations.messages import MessageReader, side
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place
 from memreplay.conversations.validation_errors import shown as in_words
+from memreplay.errors import DatasetError
 
 NAME = "Langfuse traces"
 SIGNATURE = 'Langfuse traces (with "input", "output" and "sessionId", "traceId" or "observations")'
@@ -35,15 +36,16 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     return read_calls(file, callbacks, _calls)
 
 
-def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call | DatasetError]:
     meta = value.get("meta") if isinstance(value, dict) else None
     pages = meta.get("totalPages") if isinstance(meta, dict) else None
     if isinstance(pages, int) and pages > 1:
         reader.left_out.add("page", "of this export is not in the file", place, pages - 1)
     for at, trace, session in _traces(value, place):
-        if not isinstance(trace, dict):
-            raise at.error(f"is {in_words(trace)}", "a trace")
-        yield from _of_trace(trace, session, at, reader)
+        if isinstance(trace, dict):
+            yield from _of_trace(trace, session, at, reader)
+        else:
+            yield at.error(f"is {in_words(trace)}", "a trace")
 
 
 def _traces(value: Any, place: Place) -> Iterator[tuple[Place, Any, str | None]]:
@@ -92,12 +94,9 @@ def _of_trace(trace: dict[str, Any], session: str | None, place: Place, reader: 
 
 def _call(written: dict[str, Any], thread: str, place: Place, reader: MessageReader) -> Call:
     begun = next((written[name] for name in ("timestamp", "startTime", "start_time") if written.get(name)), None)
-    at = moment(begun)
-    if begun is not None and at is None:
-        reader.left_out.add("time", "that cannot be read is not shown", place)
     return Call(
         thread=thread,
-        at=at,
+        at=reader.time(begun, place),
         order=str(written.get("id", "")),
         given=side(written.get("input"), "user", reader, place.at("input")),
         returned=side(written.get("output"), "assistant", reader, place.at("output")),

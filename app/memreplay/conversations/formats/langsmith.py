@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import LeftOut, MessageReader, decoded, moment, side
+from memreplay.conversations.messages import LeftOut, MessageReader, decoded, side
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
+from memreplay.errors import DatasetError
 
 NAME = "LangSmith runs"
 SIGNATURE = 'LangSmith runs (with "run_type")'
@@ -32,7 +33,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     return read_calls(file, callbacks, _calls, _of_roots)
 
 
-def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
+def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call | DatasetError]:
     inside = value.get("runs") if isinstance(value, dict) else None
     found = (
         [(place.at("runs", i), each) for i, each in enumerate(inside)]
@@ -41,7 +42,8 @@ def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
     )
     for at, run in found:
         if not isinstance(run, dict) or "run_type" not in run:
-            raise at.error(f"is {shown(run)}", 'a run with "run_type"')
+            yield at.error(f"is {shown(run)}", 'a run with "run_type"')
+            continue
         if run["run_type"] not in ("llm", "chain", "prompt", "agent"):
             reader.left_out.add("run", f"of type {run['run_type']} is not shown", at)
             continue
@@ -76,7 +78,7 @@ def _call(run: dict[str, Any], place: Place) -> Call:
     trace = str(run.get("trace_id") or run.get("id"))
     return Call(
         thread=str(named[0] if named else trace),
-        at=moment(run.get("start_time")),
+        at=reader.time(run.get("start_time"), place),
         order=str(run.get("dotted_order", "")),
         given=side(run.get("inputs"), "user", reader, place.at("inputs")),
         returned=side(run.get("outputs"), "assistant", reader, place.at("outputs")),

@@ -34,8 +34,9 @@ NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
 
 _LISTS = ("messages", "contents", "chat_messages", "items", "messagesTree", "loglines")
-_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data", "agents")
-"""Fields of an object that holds a list of chats (``agents``: an agent file of Letta)."""
+_CONTAINERS = ("history", "conversations", "chats", "sessions", "threads", "data", "agents", "samples")
+"""Fields of an object that holds a list of chats (``agents``: an agent file of Letta, ``samples``: a log of
+inspect_ai)."""
 _LINKS = (("messageId", "parentMessageId"), ("uuid", "parent_message_uuid"))
 """Fields with the id of a message and of the one before it, where chats have branches (LibreChat, Claude)."""
 _PAIRS = (("request", "response"), ("prompt", "completion"), ("instruction", "output"))
@@ -45,7 +46,10 @@ _RECORDS = frozenset({"session_meta", "response_item", "event_msg", "turn_contex
 """The types of the lines of a Codex session."""
 _ABOUT_THE_SESSION = frozenset({"session_meta", "turn_context"})
 _BOOKKEEPING = frozenset(
-    {"summary", "file-history-snapshot", "progress", "queue-operation", "custom-title", "system"}
+    (
+        *("summary", "file-history-snapshot", "progress", "queue-operation", "custom-title", "system", "mode"),
+        *("permission-mode", "ai-title", "last-prompt", "agent-name", "worktree-state", "pr-link", "cost-state"),
+    )
 )
 """The types of the lines of a Claude Code session that are no messages."""
 _MADE_BY_THE_PROGRAM = ("isMeta", "isCompactSummary")
@@ -110,7 +114,7 @@ def _is_listed(first: object) -> bool:
     """Return whether the values of a file are messages, and not objects that hold them."""
     if not isinstance(first, dict):
         return False
-    if first.get("type") in _RECORDS or "parentUuid" in first or (first.get("type") in _BOOKKEEPING):
+    if "parentUuid" in first or _text(first, "type") in _RECORDS | _BOOKKEEPING:
         return True
     if _begins_a_session(first):
         return True
@@ -135,16 +139,42 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
         yield from read_chats(file, callbacks, _chats)
         return
     log = ChatLog(file, callbacks)
-    lines: list[tuple[Any, Place, list[ChatMessage]]] = []
+    written: dict[str | int, tuple[Place, Any]] = {}
     for place, value in file.values(log.callbacks):
         log.values_go_on()
-        lines.append((value, place, _listed(value, place, log.reader)))
+        key = _text(value, "uuid") or len(written)
+        if key in written:
+            log.reader.left_out.add("message", "that stands again with the same uuid is shown once", place)
+        written[key] = (place, value)
+    lines: list[_Line] = []
+    for place, value in log.reader.oldest_first(list(written.values())):
+        undone = _undone(value)
+        if undone:
+            _undo(lines, undone, log.reader)
+        else:
+            lines.append((value, place, _listed(value, place, log.reader)))
     messages = _without_rewound(lines, log.reader)
-    place = Place(file.path)
-    if messages and isinstance(file.first, dict) and file.first.get("object") == "thread.message":
-        messages.sort(key=lambda each: (each.at is None, each.at))
-    yield from log.conversations(Chat(messages, place))
+    yield from log.conversations(Chat(messages, Place(file.path)))
     log.finish()
+
+
+_Line = tuple[Any, Place, list[ChatMessage]]
+
+
+def _undone(value: Any) -> int:
+    """Return how many exchanges the user of Codex takes back with a line."""
+    payload = _object(_object(value).get("payload"))
+    number = payload.get("num_turns") if payload.get("type") == "thread_rolled_back" else None
+    return max(0, number) if isinstance(number, int) else 0
+
+
+def _undo(lines: list[_Line], number: int, reader: MessageReader) -> None:
+    """Remove the last exchanges, each from what the user said on."""
+    begins = [index for index, (_, _, said) in enumerate(lines) if _is_the_users(said)]
+    first = begins[-number:][0] if begins else len(lines)
+    for _, place, said in lines[first:]:
+        reader.left_out.add("message", "that the user took back is not shown", place, len(said))
+    del lines[first:]
 
 
 def _states(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
@@ -180,7 +210,7 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
             return []
         if value.get("record_type") == "state":
             return []
-        kind, payload = value.get("type"), value.get("payload")
+        kind, payload = _text(value, "type"), value.get("payload")
         if kind in _RECORDS and isinstance(payload, dict):
             if kind != "response_item":
                 inner = payload.get("type")
@@ -193,17 +223,30 @@ def _listed(value: Any, place: Place, reader: MessageReader) -> list[ChatMessage
         if kind in _BOOKKEEPING and "role" not in value and not isinstance(value.get("message"), dict):
             reader.left_out.add("entry", f"of type {kind} is not shown", place)
             return []
-        if value.get("isSidechain") is True:
+        if value.get("isSidechain") is True or value.get("parent_tool_use_id"):
             reader.left_out.add("message", "of a helper agent is not shown", place)
             return []
+        if kind == "attachment" and isinstance(value.get("attachment"), dict):
+            return _attached(value, value["attachment"], place, reader)
         if "parentUuid" in value or value.get("type") == "message":
             return _by_whom(value, reader.message(value, place), place, reader)
     return reader.message(value, place)
 
 
-def _without_rewound(
-    lines: Sequence[tuple[Any, Place, list[ChatMessage]]], reader: MessageReader
+def _attached(
+    value: Mapping[str, Any], attachment: Mapping[str, Any], place: Place, reader: MessageReader
 ) -> list[ChatMessage]:
+    """Return what Claude Code attaches: a file, or what was typed, or sent by a program, while it worked."""
+    if attachment.get("type") == "queued_command":
+        said = reader.message({**value, "role": "user", "content": attachment.get("prompt")}, place)
+        return _by_whom(attachment, said, place, reader)
+    if "filename" in attachment:
+        return reader.message(value, place)
+    reader.left_out.add("entry", f"of type attachment ({attachment.get('type')}) is not shown", place)
+    return []
+
+
+def _without_rewound(lines: Sequence[_Line], reader: MessageReader) -> list[ChatMessage]:
     """Return the messages of lines, without what the user took back: Claude Code keeps it on a branch of its own.
 
     A branch begins with what the user says. The results of tools that were called side by side are branches too.
@@ -227,7 +270,9 @@ def _without_rewound(
     for value, place, said in lines:
         id_ = _text(value, "uuid")
         parent = parents.get(id_)
-        begins = parent in siblings and id_ not in kept and _is_the_users(said)
+        begins = (
+            parent in siblings and id_ not in kept and _is_the_users(said) and value.get("type") != "attachment"
+        )
         if id_ in parents and (begins or parent in dropped):
             dropped.add(id_)
             reader.left_out.add("message", "on another branch is not shown", place, len(said))
@@ -250,17 +295,18 @@ def _by_whom(
     value: Mapping[str, Any], said: list[ChatMessage], place: Place, reader: MessageReader
 ) -> list[ChatMessage]:
     """Return the messages of an agent's session, with those that its program made told from the user's."""
-    is_made = any(value.get(mark) is True for mark in _MADE_BY_THE_PROGRAM)
+    is_made = (
+        any(value.get(mark) is True for mark in _MADE_BY_THE_PROGRAM)
+        or _object(value.get("origin")).get("kind") not in (None, "human")
+        or value.get("commandMode") not in (None, "prompt")
+    )
     is_error = value.get("isApiErrorMessage") is True
-    found: list[ChatMessage] = []
-    for each in said:
-        if is_error or (each.role == "user" and (is_made or _TAGGED.fullmatch(each.text))):
-            reader.left_out.add(
-                "message", "made by the agent's program is shown as neither user nor assistant", place
-            )
-            each = replace(each, role="other", label="Program")
-        found.append(each)
-    return found
+    return [
+        replace(reader.of_the_program(each.text, place), at=each.at, id=each.id)
+        if is_error or (each.role == "user" and (is_made or _TAGGED.fullmatch(each.text)))
+        else each
+        for each in said
+    ]
 
 
 def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
@@ -326,8 +372,7 @@ def _chats_inside(
         chunks = reader.messages(inside.get("chunks"), at.at("chunks"))
         yield Chat([*system_of(value, reader, place), *chunks], at)
     elif name == "data" and isinstance(inside, list):
-        messages = reader.messages(inside, at)
-        yield Chat(sorted(messages, key=lambda each: (each.at is None, each.at)), at)
+        yield Chat(reader.messages(inside, at), at)
     elif name == "output":
         asked = side(value["input"], "user", reader, place.at("input")) if value.get("input") else ()
         yield Chat([*system_of(value, reader, place), *asked, *reader.messages(inside, at)], at, value.get("id"))

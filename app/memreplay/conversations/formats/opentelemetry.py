@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from memreplay.conversations.json_files import DatasetFile
-from memreplay.conversations.messages import MessageReader, decoded, moment, side
+from memreplay.conversations.messages import MessageReader, decoded, side
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
+from memreplay.errors import DatasetError
 
 NAME = "OpenTelemetry spans"
 SIGNATURE = 'OpenTelemetry spans (with "resourceSpans", or "attributes" and "context")'
@@ -47,9 +48,13 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     return read_calls(file, callbacks, _calls)
 
 
-def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
-    for at, span in spans_in(value, place):
-        attributes = attributes_of(span, at)
+def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call | DatasetError]:
+    for at, span in _spans_in(value, place):
+        try:
+            attributes = attributes_of(span, at)
+        except DatasetError as error:
+            yield error
+            continue
         given, returned = sides_of(span, attributes)
         if given is not None or returned is not None:
             yield _call(span, attributes, given, returned, at, reader)
@@ -57,26 +62,29 @@ def _calls(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
             reader.left_out.add("span", "without messages is not shown", at)
 
 
-def spans_in(value: Any, place: Place) -> Iterator[tuple[Place, dict[str, Any]]]:
-    """Yield the spans, however deep they stand."""
-    if not isinstance(value, dict):
-        raise place.error(f"is {shown(value)}", "a span, or an object with resourceSpans")
-    for name in ("resourceSpans", "scopeSpans", "spans", "data"):
-        if name in value and (name != "data" or _is_page(value)):
-            if not isinstance(value[name], list):
-                raise place.at(name).error(f"is {shown(value[name])}", "a list")
-            for index, each in enumerate(value[name]):
-                yield from spans_in(each, place.at(name, index))
-            return
-    yield place, value
+def _spans_in(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    """Yield what stands in the place of spans, however deep. Go writes an empty list as null."""
+    name = next((each for each in _LISTS if isinstance(value, dict) and each in value), None)
+    if name is None or (name == "data" and not _is_page(value)):
+        yield place, value
+    elif isinstance(value[name], list):
+        for index, each in enumerate(value[name]):
+            yield from _spans_in(each, place.at(name, index))
+    elif value[name] is not None:
+        yield place.at(name), value[name]
 
 
-def attributes_of(span: dict[str, Any], place: Place) -> dict[str, Any]:
+_LISTS = ("resourceSpans", "scopeSpans", "spans", "data")
+
+
+def attributes_of(span: Any, place: Place) -> dict[str, Any]:
     """Return the attributes of a span with dotted names.
 
     Raises:
-        DatasetError: they are neither an object nor a list of keys and values.
+        DatasetError: it is no object, or they are neither an object nor a list of keys and values.
     """
+    if not isinstance(span, dict):
+        raise place.error(f"is {shown(span)}", "a span, or a list of spans")
     columns = {name[len(_COLUMN) :]: each for name, each in span.items() if name.startswith(_COLUMN)}
     return _flattened(columns or _attributes(span.get("attributes"), place.at("attributes")))
 
@@ -126,26 +134,32 @@ def _plain(value: Any) -> Any:
 
 
 def sides_of(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the input and the output of a span, in the attributes and events of any generation."""
-    given, returned = attributes.get("gen_ai.input.messages"), attributes.get("gen_ai.output.messages")
-    if given is not None or returned is not None:
-        return _with_system(attributes.get("gen_ai.system_instructions"), given), returned
+    """Return the input and the output of a span: each in the first generation of attributes or events that has it.
+
+    A span may have its input in one and its output in another.
+    """
+    given = returned = None
+    for one, other in _generations(span, attributes):
+        given, returned = given or one or None, returned or other or None
+        if given and returned:
+            break
+    return given, returned
+
+
+def _generations(span: dict[str, Any], attributes: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Yield the input and the output as each generation of attributes or events holds them."""
+    instructions, messages = attributes.get("gen_ai.system_instructions"), attributes.get("gen_ai.input.messages")
+    yield _with_system(instructions, messages), attributes.get("gen_ai.output.messages")
     if "ai.prompt.messages" in attributes:
-        return attributes["ai.prompt.messages"], _of_ai_sdk(attributes)
+        yield attributes["ai.prompt.messages"], _of_ai_sdk(attributes)
     for name in ("pydantic_ai.all_messages", "all_messages_events"):
         if isinstance(messages := decoded(attributes.get(name)), list):
-            return _split_at_the_reply(messages)
+            yield _split_at_the_reply(messages)
     for prefix, suffix in (("gen_ai.prompt", "gen_ai.completion"), ("llm.input_messages", "llm.output_messages")):
-        given, returned = _numbered(attributes, prefix), _numbered(attributes, suffix)
-        if given or returned:
-            return given or None, returned or None
-    given, returned = _in_events(span)
-    if given or returned:
-        return given or None, returned or None
-    kind = attributes.get("openinference.span.kind")
-    if kind in ("LLM", "CHAIN", "AGENT") and ("input.value" in attributes or "output.value" in attributes):
-        return attributes.get("input.value"), attributes.get("output.value")
-    return None, None
+        yield _numbered(attributes, prefix), _numbered(attributes, suffix)
+    yield _in_events(span)
+    if attributes.get("openinference.span.kind") in ("LLM", "CHAIN", "AGENT"):
+        yield attributes.get("input.value"), attributes.get("output.value")
 
 
 def _of_ai_sdk(attributes: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -275,7 +289,7 @@ def _call(
     inside = place.at("attributes")
     return Call(
         thread=str(next((attributes[name] for name in THREADS if attributes.get(name)), trace)),
-        at=moment(begun),
+        at=reader.time(begun, place),
         order=str(context.get("spanId", context.get("span_id", span.get("context.span_id", "")))),
         given=side(given, "user", reader, inside.at("gen_ai.input.messages")),
         returned=side(returned, "assistant", reader, inside.at("gen_ai.output.messages")),

@@ -2,7 +2,8 @@
 
 A time may stand before or after the speaker. Names are speakers too, once it is known who the user is: the one that
 the caller names, or the one who talks to a known assistant (``Ana`` and ``Claude``). A message may have several
-lines; a line that would be read as the beginning of another message is written with a backslash before it.
+lines; a line that would be read as the beginning of another message is written with a backslash before it. Nothing
+inside a fenced block of code begins a message, and the speakers stand in headings or none of them does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memreplay.conversations.chat_logs import Chat, ChatLog
 from memreplay.conversations.formats.messengers import is_whatsapp, refusal
@@ -40,6 +41,20 @@ _HEADER = re.compile(
     rf"(?:[ \t]+[\[(]?(?P<after>{_STAMP})[\])]?(?:\*\*)?)?[ \t]*(?:(?P<colon>:(?:\*\*|__)?[ \t]*)|$)",
     re.MULTILINE,
 )
+_FENCE = r"(?:^[ \t]*|(?<=[:*-] ))"
+"""Where a fence of code may stand: at the beginning of a line, or after a speaker or a bullet."""
+_CODE = (
+    rf"{_FENCE}(?P<fence>`{{3,}}+|~{{3,}}+)[^`\n]*\n"
+    r"(?:(?![ \t]*(?P=fence)|.*[:*-] (?P=fence)).*\n)*+"
+    r"[ \t]*(?P=fence)[`~]*[ \t]*$"
+)
+"""A block between two fences. A fence without an end belongs to none: a reply may have been cut short."""
+_FENCED = re.compile(_CODE, re.MULTILINE)
+_LONE_FENCE = re.compile(rf"{_CODE}|{_FENCE}(?=\\*(?:```|~~~))", re.MULTILINE)
+_ESCAPED_FENCE = re.compile(rf"{_CODE}|(?P<before>{_FENCE})\\(?=\\*(?:```|~~~))", re.MULTILINE)
+_IN_HEADINGS = {"prompt": "User", "response": "Assistant"}
+"""The headings of ChatGPT Exporter."""
+_FOOTER = re.compile(r"\n---\s+(?:Powered|Exported) by \[[^\]\n]*\]\([^)\n]*\)\s*\Z")
 _SNIFFED_BYTES = 1 << 16
 _LONGEST_PREAMBLE = 12
 _MOST_WORDS = 4
@@ -47,13 +62,14 @@ _MOST_WORDS = 4
 
 @dataclass(frozen=True)
 class _Header:
-    """The beginning of a message: where it stands, and who speaks when."""
+    """The beginning of a message: where it stands, and who speaks when. ``mark`` is ``#`` or ``*``, or empty."""
 
     start: int
     end: int
     name: str
     stamp: str
     has_colon: bool
+    mark: str
 
     @property
     def folded(self) -> str:
@@ -62,8 +78,8 @@ class _Header:
 
 def begins_with_label(text: str) -> bool:
     """Return whether the first line with content begins with a label that is known without its surroundings."""
-    first = next(_headers(text.lstrip()), None)
-    return first is not None and first.start == 0 and first.folded in _ALWAYS
+    headers = _headers(text.lstrip())
+    return bool(headers) and headers[0].start == 0 and headers[0].folded in _ALWAYS
 
 
 def is_shown_label(label: str) -> bool:
@@ -72,12 +88,39 @@ def is_shown_label(label: str) -> bool:
 
 
 def escaped(text: str) -> str:
-    """Return a message with a backslash before each line but the first that would be read as another message."""
+    """Return a message with a backslash before each line but the first that would be read as another message, and
+    before each fence that is not one of a block.
+    """
+    text = _LONE_FENCE.sub(lambda found: found[0] if found["fence"] else found[0] + "\\", text)
     first, *lines = text.splitlines() or [""]
     return "\n".join([first, *("\\" + line if _HEADER.match(line) else line for line in lines)])
 
 
-def _headers(text: str) -> Iterator[_Header]:
+def _headers(text: str) -> list[_Header]:
+    """Return the beginnings of messages: all in headings, or none, if these or the others have both sides."""
+    headers = list(_all_headers(_FENCED.sub(lambda found: "`" * len(found[0]), text)))
+    exported = [each for each in headers if each.mark == "#" and each.folded in _IN_HEADINGS]
+    if _IN_HEADINGS.keys() <= {each.folded for each in exported}:
+        begins = exported[0].start
+        headers = [
+            replace(each, name=_IN_HEADINGS[each.folded])
+            if each.mark == "#" and each.folded in _IN_HEADINGS
+            else each
+            for each in headers
+            if each.start >= begins or each.mark != "*"  # before them stands who exported the chat, in bold
+        ]
+    sides: dict[bool, set[TurnRole | None]] = {}
+    for each in headers:
+        if (role := _role_of(each.folded)) in _SIDES:
+            sides.setdefault(each.mark == "#", set()).add(role)
+    in_headings = next((are_headings for are_headings, found in sides.items() if found == _SIDES), None)
+    return headers if in_headings is None else [each for each in headers if (each.mark == "#") == in_headings]
+
+
+_SIDES = {"user", "assistant"}
+
+
+def _all_headers(text: str) -> Iterator[_Header]:
     for found in _HEADER.finditer(text):
         stamp = found["before"] or found["after"] or ""
         is_marked = found["mark"] is not None
@@ -86,7 +129,8 @@ def _headers(text: str) -> Iterator[_Header]:
             continue
         if found["escape"] or len(found["name"].split()) > _MOST_WORDS:
             continue
-        yield _Header(found.start(), found.end(), found["name"].strip(), stamp, found["colon"] is not None)
+        mark, has_colon = (found["mark"] or "")[:1], found["colon"] is not None
+        yield _Header(found.start(), found.end(), found["name"].strip(), stamp, has_colon, mark)
 
 
 def _role_of(name: str) -> TurnRole | None:
@@ -123,7 +167,7 @@ def detect(file: DatasetFile) -> bool:
     if file.container != "text":
         return False
     text = first_bytes(file.path, _SNIFFED_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
-    headers = list(_headers(text))
+    headers = _headers(text)
     if is_whatsapp(text):
         return True
     if not headers:
@@ -141,8 +185,8 @@ def _are_speakers(headers: list[_Header], text: str) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield the one conversation of the file."""
-    text, place = read_text(file.path), Place(file.path)
-    headers = list(_headers(text))
+    text, place = _FOOTER.sub("", read_text(file.path)), Place(file.path)
+    headers = _headers(text)
     roles = _roles(headers, callbacks.options.user)
     if callbacks.options.user is None and is_whatsapp(text) and not roles:
         raise refusal("WhatsApp", place, "; or name with --user NAME who is the user")
@@ -176,5 +220,5 @@ def _message(header: _Header, said: str, roles: Mapping[str, TurnRole]) -> ChatM
 
 def _unescaped(text: str) -> str:
     """Return the text without the backslashes that :func:`escaped` put in it."""
-    lines = text.split("\n")
+    lines = _ESCAPED_FENCE.sub(lambda found: found[0] if found["fence"] else found["before"], text).split("\n")
     return "\n".join(line[1:] if line.startswith("\\") and _HEADER.match(line) else line for line in lines)
