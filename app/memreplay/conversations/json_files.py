@@ -8,7 +8,7 @@ import json
 import re
 import tokenize
 import warnings
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -121,9 +121,9 @@ def _with_whole_characters(data: bytes) -> bytes:
     return _ESCAPE.sub(lambda found: _REPLACEMENT_CHARACTER if found["half"] else found[0], data)
 
 
-def _parsed(data: bytes, place: Place, on_warning: OnWarning) -> Any:
+def _parsed(data: bytes, place: Place, on_warning: OnWarning, parse: Callable[[bytes], Any] = parsed_json) -> Any:
     try:
-        return parsed_json(data)
+        return parse(data)
     except orjson.JSONDecodeError as error:
         odd = _with_odd_numbers(_with_whole_characters(data))
         if odd is None:
@@ -194,10 +194,10 @@ def first_bytes(path: Path, count: int) -> bytes:
     return b""
 
 
-def read_json(path: Path, on_warning: OnWarning = SILENT.on_warning) -> Any:
-    """Read a file that holds one JSON value."""
+def read_json(path: Path) -> Any:
+    """Read a file that holds one JSON value, and refuse half a character in it."""
     with _opened(path) as file:
-        return _parsed(file.read(), Place(path), on_warning)
+        return _parsed(file.read(), Place(path), SILENT.on_warning, orjson.loads)
 
 
 def read_text(path: Path) -> str:
@@ -588,7 +588,7 @@ def _first_value(path: Path, beginning: bytes, on_warning: OnWarning) -> tuple[C
     except DatasetError:
         pass
     try:
-        return "object", read_json(path, on_warning)
+        return "object", _parsed(_whole(path), Place(path), on_warning)
     except DatasetError:
         second = _object_in_second_line(path)
         if second is None:

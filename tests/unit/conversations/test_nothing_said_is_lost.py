@@ -305,6 +305,11 @@ def test_half_an_emoji_costs_one_character_of_a_line(tmp_path: Path, place: int)
     assert warnings == []
 
 
+def test_half_an_emoji_in_one_object_costs_one_character(tmp_path: Path) -> None:
+    ((conversation,), _) = read(tmp_path, json.dumps(chat(f"Hi{HALF}"), indent=1))
+    assert said(conversation) == ["u Hi\ufffd", "a Noted."]
+
+
 def test_half_an_emoji_in_json_inside_json_costs_one_character(tmp_path: Path) -> None:
     odd = span(1, [message("user", f"hi 1{HALF}")], [message("assistant", "ok 1")])
     ((conversation,), _) = read(tmp_path, document([{"spans": [odd]}]))
