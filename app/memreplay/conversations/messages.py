@@ -315,6 +315,7 @@ _PARTS: Mapping[str, Kind] = {
                 "uri",
             ),
             *("media", "attachment", "container_upload", "real_time_user_audio_video_asset_pointer", "input_video"),
+            *("drivedocument", "driveimage", "drivevideo", "driveaudio", "inlinefile", "youtubevideo"),
             *("video_container_asset_pointer", "source-document", "image-data", "file_search", "gif", "voice"),
         ),
         "media",
@@ -327,6 +328,9 @@ _PATTERNS: Sequence[tuple[re.Pattern[str], Kind]] = (
     (re.compile(r".*(_tool_result|_call_output|_result)"), "result"),
     (re.compile(r".*_call|tool-.+"), "call"),
 )
+_OF_AI_STUDIO: tuple[str, ...] = ("executableCode", "codeExecutionResult", "inlineFile", "youtubeVideo")
+_OF_AI_STUDIO += ("driveDocument", "driveImage", "driveVideo", "driveAudio")
+"""Parts that AI Studio writes beside the text of a message."""
 _KEYED = frozenset(
     (
         *("text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode", "image", "video"),
@@ -339,6 +343,7 @@ _KEYED = frozenset(
             "executable_code",
         ),
         *("code_execution_result", "toolUse", "toolResult", "document", "reasoningContent", "audio"),
+        *_OF_AI_STUDIO,
     )
 )
 _TEXT_FIELDS = (
@@ -404,6 +409,7 @@ _BESIDE_CONTENT = frozenset(
     (
         *_THOUGHTS,
         *_ATTACHED,
+        *_OF_AI_STUDIO,
         "refusal",
         "audio",
         "thoughts",
@@ -524,6 +530,9 @@ class MessageReader:
         if isinstance(extra, dict) and not any(piece.label == TOOL_CALL for piece in pieces):
             pieces += self._calls(extra.get("tool_calls"), False, place.at("additional_kwargs", "tool_calls"))
             pieces += self._calls(extra.get("function_call"), True, place.at("additional_kwargs", "function_call"))
+        for name in _OF_AI_STUDIO:
+            if isinstance(written.get(name), dict):
+                pieces += self._part({name: written[name]}, place.at(name))
         for name in _ATTACHED:
             if written.get(name):
                 pieces += self._attached(written[name], place.at(name))

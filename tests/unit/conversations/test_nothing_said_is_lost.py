@@ -321,3 +321,47 @@ def test_a_first_line_that_is_half_written_costs_only_itself(tmp_path: Path) -> 
     conversations, warnings = read(tmp_path, "\n".join(lines), "log.jsonl")
     assert [conversation.turns[0].text for conversation in conversations] == ["Town 1", "Town 2"]
     assert ["line 1: is not valid JSON" in warning for warning in warnings] == [True]
+
+
+def test_parts_that_ai_studio_writes_beside_texts_are_shown(tmp_path: Path) -> None:
+    chunks = [
+        {"role": "user", "text": "Add.", "driveDocument": {"id": "d", "name": "numbers.pdf"}},
+        {"role": "model", "executableCode": {"language": "PYTHON", "code": "2 + 2"}},
+        {"role": "model", "codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "4"}},
+        {"role": "model", "text": "It is 4."},
+    ]
+    ((conversation,), warnings) = read(tmp_path, {"chunkedPrompt": {"chunks": chunks}})
+    assert shown(conversation) == [
+        ("User", "Add."),
+        ("File", "[file: numbers.pdf]"),
+        ("Tool call", "code(2 + 2)"),
+        ("Tool", "4"),
+        ("AI", "It is 4."),
+    ]
+    assert warnings == []
+
+
+def line(number: int, role: str, text: str, **others: Any) -> dict[str, Any]:
+    return {
+        "type": role,
+        "uuid": f"{number}",
+        "parentUuid": f"{number - 1}" if number > 1 else None,
+        "message": {"role": role, "content": text},
+        **others,
+    }
+
+
+def test_sessions_that_were_put_into_one_file_are_conversations(tmp_path: Path) -> None:
+    lines = [
+        {"type": "summary", "summary": "Two talks"},
+        line(1, "user", "Hi", sessionId="s"),
+        line(11, "user", "Good morning", sessionId="t", parentUuid=None),
+        line(2, "assistant", "Hello", sessionId="s"),
+        line(12, "assistant", "Good day", sessionId="t"),
+        line(3, "user", "More", sessionId="continues s"),
+    ]
+    found, _ = read(tmp_path, "\n".join(map(json.dumps, lines)), "session.jsonl")
+    assert {each.id: said(each) for each in found} == {
+        "s": ["u Hi", "a Hello", "u More"],
+        "t": ["u Good morning", "a Good day"],
+    }

@@ -153,8 +153,10 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
             _undo(lines, undone, log.reader)
         else:
             lines.append((value, place, _listed(value, place, log.reader)))
-    messages = _without_rewound(lines, log.reader)
-    yield from log.conversations(Chat(messages, Place(file.path)))
+    sessions = _sessions(lines)
+    for session, of_session in sessions.items():
+        messages = _without_rewound(of_session, log.reader)
+        yield from log.conversations(Chat(messages, Place(file.path), session if len(sessions) > 1 else None))
     log.finish()
 
 
@@ -175,6 +177,32 @@ def _undo(lines: list[_Line], number: int, reader: MessageReader) -> None:
     for _, place, said in lines[first:]:
         reader.left_out.add("message", "that the user took back is not shown", place, len(said))
     del lines[first:]
+
+
+def _sessions(lines: Sequence[_Line]) -> dict[str | None, list[_Line]]:
+    """Return the lines of each session of Claude Code: a file may hold several, one of which may continue another.
+
+    A line that names none belongs to the session of the line before it; at the beginning, to the first one.
+    """
+    of_message: dict[str, str] = {}
+    found: dict[str | None, list[_Line]] = {}
+    same: dict[str, str] = {}
+    current = next((named for value, _, _ in lines if (named := _session_of(value)) is not None), None)
+    for line in lines:
+        id_, parent, named = _text(line[0], "uuid"), _parent_of(line[0]), _session_of(line[0])
+        if id_ is not None and named is not None:
+            current = same.setdefault(named, of_message.get(parent or id_, named))
+            of_message.setdefault(id_, current)
+        found.setdefault(current, []).append(line)
+    return found or {None: []}
+
+
+def _parent_of(value: Any) -> str | None:
+    return _text(value, "parentUuid") or _text(value, "logicalParentUuid")
+
+
+def _session_of(value: Any) -> str | None:
+    return _text(value, "sessionId") if _text(value, "uuid") is not None else None
 
 
 def _states(value: Any, place: Place, reader: MessageReader) -> Iterator[Call]:
@@ -252,7 +280,7 @@ def _without_rewound(lines: Sequence[_Line], reader: MessageReader) -> list[Chat
     A branch begins with what the user says. The results of tools that were called side by side are branches too.
     """
     parents: dict[str | None, str | None] = {
-        id_: _text(value, "parentUuid") or _text(value, "logicalParentUuid")
+        id_: _parent_of(value)
         for value, _, _ in lines
         if (id_ := _text(value, "uuid")) is not None and value.get("isSidechain") is not True
     }
