@@ -997,10 +997,12 @@ def _id_of(written: Mapping[str, Any]) -> str | None:
 def _stand_newest_first(values: Iterable[object]) -> bool:
     """Return whether each value is a message with a time, and as a rule earlier than the one before it.
 
-    Parts of one message have its id and its time. Other messages may have the same time, if most have not.
+    Parts of one message have its id and its time. Other messages may have the same time, if most have not. One
+    answer that is earlier than the user's message before it was dated by another clock.
     """
     steps: Counter[bool] = Counter()
     later: tuple[datetime, str | None] | None = None
+    begins_with: TurnRole | None = None
     for value in values:
         written = _unwrapped(value)
         if not isinstance(written, dict) or (at := time_of(written)) is None:
@@ -1008,10 +1010,12 @@ def _stand_newest_first(values: Iterable[object]) -> bool:
         if later is not None and at > later[0]:
             return False
         this = at, _id_of(written)
-        if later is not None and (this != later or this[1] is None):
+        if later is None:
+            begins_with = _speaker(written)[1]
+        elif this != later or this[1] is None:
             steps[at < later[0]] += 1
         later = this
-    return steps[True] > steps[False]
+    return steps[True] > steps[False] and (steps[True] > 1 or begins_with != "user")
 
 
 def is_message(value: object) -> bool:

@@ -323,6 +323,15 @@ def test_plain_messages_and_pages_of_them_are_turned_around_too(tmp_path: Path, 
         assert NEWEST_FIRST in warning
 
 
+def test_an_answer_that_a_slow_clock_dates_before_its_question_stays_behind_it(tmp_path: Path) -> None:
+    messages = [
+        {"role": "user", "content": "Hi", "created_at": "2026-01-01T10:00:01Z"},
+        {"role": "assistant", "content": "Hello", "created_at": "2026-01-01T10:00:00Z"},
+    ]
+    ((conversation,), warnings) = read(tmp_path, messages)
+    assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
 @pytest.mark.parametrize(
     "times",
     [(1, 2, 3), (3, 2, None), (3, 1, 2), (2, 2, 2), (5, 1, 1)],
