@@ -39,8 +39,10 @@ class Chat:
     title: object = None
 
 
-FindChats = Callable[[Any, Place, MessageReader], Iterable[Chat]]
-"""Finds the chats in one value of a file. It raises DatasetError for a value that holds none."""
+FindChats = Callable[[Any, Place, MessageReader], Iterable[Chat | DatasetError]]
+"""Finds the chats in one value of a file. It raises DatasetError for a value that holds none, and yields one in the
+place of an entry that is none, which costs nothing but that entry.
+"""
 
 
 def read_chats(file: DatasetFile, callbacks: LoadCallbacks, find: FindChats) -> Iterator[Conversation]:
@@ -70,7 +72,11 @@ class ChatLog:
         """Yield the chats of a value, and skip it if it holds none."""
         self.values_go_on()
         try:
-            yield from find(value, place, self.reader)
+            for found in find(value, place, self.reader):
+                if isinstance(found, DatasetError):
+                    self._skipped.append(found)
+                else:
+                    yield found
         except DatasetError as error:
             self._skipped.append(error)
 

@@ -295,6 +295,16 @@ def chat(text: str) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]}
 
 
+def test_an_entry_that_is_no_chat_costs_only_itself(tmp_path: Path) -> None:
+    held = {"chats": [chat("One"), None, chat("Two"), {"messages": 5}, chat("Three")]}
+    conversations, warnings = read(tmp_path, held)
+    assert [conversation.turns[0].text for conversation in conversations] == ["One", "Two", "Three"]
+    assert [warning.partition("log.json: ")[2] for warning in warnings] == [
+        "line 1/chats/1: is null: left out",
+        "line 1/chats/3/messages: is 5: left out",
+    ]
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_half_an_emoji_costs_one_character_of_a_line(tmp_path: Path, place: int) -> None:
     texts = ["I live in Girona 🦀", "I work as a nurse", r"C:\new \\ud83d"]

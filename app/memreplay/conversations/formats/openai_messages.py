@@ -29,6 +29,7 @@ from memreplay.conversations.messages import (
 from memreplay.conversations.models import Conversation
 from memreplay.conversations.traces import Call, read_calls
 from memreplay.conversations.validation_errors import LoadCallbacks, Place, shown
+from memreplay.errors import DatasetError
 
 NAME = "OpenAI messages"
 SIGNATURE = 'chat messages (with "role" and "content", or "messages")'
@@ -103,8 +104,8 @@ def _listed_chats(value: object) -> str | None:
         listed = value.get(name)
         if (
             isinstance(listed, list)
-            and listed
-            and all(isinstance(each, dict) and not each.keys().isdisjoint(_LISTS) for each in listed)
+            and (chats := [each for each in listed if isinstance(each, dict)])
+            and not any(each.keys().isdisjoint(_LISTS) for each in chats)
         ):
             return name
     return None
@@ -337,7 +338,7 @@ def _by_whom(
     ]
 
 
-def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
+def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat | DatasetError]:
     """Yield the chat of an object or a list."""
     if isinstance(value, list):
         yield Chat(reader.messages(value, place), place)
@@ -347,7 +348,10 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
     several = None if not value.keys().isdisjoint(_LISTS) else _listed_chats(value)
     if several is not None:
         for index, each in enumerate(value[several]):
-            yield from _chats(each, place.at(several, index), reader)
+            try:
+                yield from _chats(each, place.at(several, index), reader)
+            except DatasetError as error:
+                yield error
         return
     pair = _pair(value) if value.keys().isdisjoint((*_LISTS, "chosen", "rejected")) else None
     if pair is not None:
@@ -394,7 +398,7 @@ def _chats(value: Any, place: Place, reader: MessageReader) -> Iterator[Chat]:
 
 def _chats_inside(
     value: Mapping[str, Any], name: str, inside: Any, place: Place, reader: MessageReader
-) -> Iterator[Chat]:
+) -> Iterator[Chat | DatasetError]:
     at = place.at(name)
     if name == "chunkedPrompt":
         chunks = reader.messages(inside.get("chunks"), at.at("chunks"))

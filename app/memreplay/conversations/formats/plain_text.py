@@ -185,7 +185,8 @@ def _are_speakers(headers: list[_Header], text: str) -> bool:
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
     """Yield the one conversation of the file."""
-    text, place = _FOOTER.sub("", read_text(file.path)), Place(file.path)
+    text, footers = _FOOTER.subn("", read_text(file.path))
+    place = Place(file.path)
     headers = _headers(text)
     roles = _roles(headers, callbacks.options.user)
     if callbacks.options.user is None and is_whatsapp(text) and not roles:
@@ -197,6 +198,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     kept = [each for each in headers if each.folded in roles]
     before = sum(bool(line.strip()) for line in text[: kept[0].start].splitlines())
     log.reader.left_out.add("line", "before the first message is not shown", place, before)
+    log.reader.left_out.add("line", "of the program that exported the chat is not shown", place, footers)
     ends = [each.start for each in kept[1:]] + [len(text)]
     messages = []
     for header, end in zip(kept, ends, strict=True):
