@@ -161,9 +161,17 @@ class AnswerScreen(PlaceScreen[ScreenResultType]):
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """A screen over another one, which stays in sight."""
+    """A screen over another one, which stays in sight except for its keys."""
 
     PLACE: ClassVar[Place]
+
+    def compose(self) -> ComposeResult:
+        yield from self.parts()
+        yield KeyBar()
+
+    @abstractmethod
+    def parts(self) -> ComposeResult:
+        """Yield what is shown above the keys."""
 
     def action_leave(self) -> None:
         self.dismiss(None)
