@@ -23,7 +23,7 @@ from memreplay.numbers import counted, whole_share
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.screens import Dialog
 from memreplay.tui.terminal import TerminalApp
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Fixed, LinesView
 from memreplay.views.text import Line, Span, Tone, cells, clip, line, one_line, pad, words_in
 
 Refusal = Callable[[str], str | None]
@@ -57,7 +57,7 @@ class _GrowingList(PickList):
         super().action_last()
 
 
-class Hint(LinesView, can_focus=False):
+class Hint(Fixed):
     """A sentence on what the dialog expects, or on what is wrong, in as many rows as it needs."""
 
     SHOWS_PLACE = False
