@@ -148,6 +148,17 @@ async def test_a_breakpoint_on_a_name_without_its_prefix_names_the_keys_that_are
             await until(pilot, lambda said=said: said in " ".join(text_of(pilot, "#fits").split()))  # type: ignore[misc]
 
 
+async def test_a_run_without_a_writer_says_that_there_is_none_to_ask_again(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("W")
+        await until(pilot, lambda: "no writer to ask again" in notes(pilot) and "rag" in notes(pilot))
+        pilot.app.clear_notifications()
+        await pilot.press("r", "n", "enter")
+        await explained(pilot)
+        await pilot.press("W")
+        await until(pilot, lambda: "no writer to ask again" in notes(pilot))
+
+
 async def test_after_the_write_f_tells_the_life_of_the_evidence_and_backspace_returns_to_why(
     recorded: Launch,
 ) -> None:
