@@ -45,8 +45,8 @@ def request_key(request: AnswerRequest) -> str:
 
 
 def is_cacheable(request: AnswerRequest) -> bool:
-    """Return whether replies are kept. The embedded reader is always asked: it costs nothing, and another version of
-    it may reply otherwise.
+    """Return whether replies are kept. The embedded reader is always asked: it costs nothing, and another version
+    of it may reply otherwise.
     """
     return request.model != EXTRACTIVE_MODEL
 
