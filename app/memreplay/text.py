@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Sequence
 
 from memory_backends.text import folded
 
@@ -41,3 +42,20 @@ def shortened(text: str, most: int = 60) -> str:
     """Return the text on one line of at most so many characters; an ellipsis ends what was cut."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def shortened_around(text: str, words: Collection[str], most: int) -> str:
+    """Return the text on one line of at most so many characters, from where most of these folded words stand.
+
+    An ellipsis stands for what was cut on either side.
+    """
+    line = " ".join(text.split())
+    if len(line) <= most:
+        return line
+    found = [word.start() for word in re.finditer(r"\w+", line) if folded(word[0]) in words]
+    before = most // 4
+    best = max(
+        found, key=lambda at: bisect_right(found, at + most - 2 * before) - bisect_left(found, at), default=0
+    )
+    start = min(max(best - before, 0), len(line) - most + 1)
+    return shortened(f"…{line[start:]}" if start else line, most)

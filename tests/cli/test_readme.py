@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,26 @@ def options_of(command: str) -> set[str]:
             break
         found = inner
     return {"--help", *(name for option in found.params for name in option.opts)}
+
+
+def commands(found: Any, context: Any) -> Iterator[tuple[Any, Any]]:
+    """A command with its context, then those below it."""
+    yield found, context
+    for name in found.list_commands(context) if isinstance(found, TyperGroup) else ():
+        inner = found.get_command(context, name)
+        yield from commands(inner, typer.Context(inner, parent=context, info_name=name))
+
+
+def test_the_help_of_an_option_says_its_default_once() -> None:
+    program: Any = typer.main.get_command(cli)
+    helps = [
+        record[1]
+        for command, context in commands(program, typer.Context(program, info_name="memreplay"))
+        for option in command.params
+        if (record := option.get_help_record(context)) is not None
+    ]
+    assert len(helps) > 100
+    assert [text for text in helps if text.count("default:") > 1] == []
 
 
 def test_every_relative_link_leads_somewhere() -> None:

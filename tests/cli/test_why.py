@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -98,6 +99,18 @@ def test_what_memory_lost_is_repaired_by_adding_it_and_not_by_asking_again(run_c
         assert backend["what_if"]["waterfall"][-1]["accuracy"] == 1
         assert backend["what_if"]["interventions"]["unchanged"]["repaired"] == 0
     assert "What repairs the wrong answers of rag" in ran.out
+
+
+def test_as_many_calls_of_the_embedded_reader_are_made_as_were_estimated(run_cli: RunCli, tmp_path: Path) -> None:
+    recording = tmp_path / "r.sqlite3"
+    run_cli("--batch", "--dataset", "identity-01", "--top-k", 3, "--recording", recording)
+    estimate = run_cli("why", recording, "--estimate")
+    lines = [line.split() for line in estimate.out.splitlines() if "memreplay/extractive" in line]
+    counted = [line for line in lines if line[-1] == "exact"]
+    ran = run_cli("why", recording)
+    asked = re.search(r"(\d+) asked", ran.err)
+    assert ran.code == 0 and asked is not None, ran.err
+    assert counted and sum(int(line[3]) for line in counted) == int(asked[1]) > 0
 
 
 def test_a_reader_of_the_end_alone_is_found_out_by_the_position_of_the_evidence(

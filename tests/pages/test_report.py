@@ -131,6 +131,16 @@ def test_a_brief_report_is_one_sentence_and_one_question_at_two_memories() -> No
     assert len(brief) < len(report_page(answers.results(), [answers])) / 2
 
 
+@pytest.mark.parametrize("before", ["It was long ago, as they say. " * 40, "A line of its own.\n" * 20])
+def test_the_prompt_that_held_the_answer_is_shown_where_it_holds_it(before: str) -> None:
+    answers = ManyAnswers(2, turns=20, questions=20, hostile=before)
+    brief = report_page(answers.results(), [answers], brief=True)
+    (expected,) = re.findall(r"expected: (\d+)", brief)
+    marked = re.findall("<mark>(.*?)</mark>", brief)
+    assert any(f"fact {expected} " in each for each in marked), marked
+    assert max(map(len, marked)) < 300
+
+
 def test_the_command_writes_a_brief_report_beside_the_recording(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,3 +72,8 @@ async def rested(pilot: Pilot[None]) -> None:
     player = replay_of(pilot).player
     assert player is not None
     await until(pilot, lambda: not player.busy)
+
+
+def screen_rows(pilot: Pilot[None]) -> list[str]:
+    """The rows of the whole screen as they are drawn, with what stays in sight behind a dialog."""
+    return ["".join(segment.text for segment in strip) for strip in pilot.app.screen._compositor.render_strips()]

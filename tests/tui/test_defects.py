@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from memreplay.tui.screens.why import WhyScreen
 from memreplay.views.panels import short_key
 from memreplay.views.panels.conversation import turn_words, turns_words
 from memreplay.views.text import Row, Span, marked, words_in
-from tests.conftest import SHARED_DATA
+from tests.conftest import REPOSITORY, SHARED_DATA
 from tests.tui.builder import conversation
 from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import explained, found, rested, selected_panel, text_of, typed
@@ -111,7 +112,10 @@ def test_words_are_highlighted_whatever_their_case_and_accents() -> None:
     assert "".join(span.text for span in spans) == row.text
 
 
-@pytest.mark.parametrize("text", ["rank > 2", "changed"])
+_OF_THE_README = re.findall(r"breakpoints \(`([^`]+)`", (REPOSITORY / "README.md").read_text())
+
+
+@pytest.mark.parametrize("text", [*_OF_THE_README, "rank > 2", "changed"])
 async def test_the_breakpoints_of_the_readme_work_with_no_line_selected(recorded: Launch, text: str) -> None:
     async with open_replay(recorded) as pilot:
         await pilot.press("g", "b")
@@ -128,7 +132,31 @@ async def test_a_breakpoint_on_a_path_that_no_state_has_is_told(recorded: Launch
         assert "No state has" not in notes(pilot)
         await pilot.press("b")
         await typed(pilot, 'shared_dta["user.city"] == "Girona"')
-        await until(pilot, lambda: 'No state has ["shared_dta"]["user.city"] so far' in notes(pilot))
+        said = 'No state has shared_dta["user.city"] in this recording, but shared_data["user.city"]'
+        await until(pilot, lambda: said in notes(pilot))
+
+
+async def test_a_breakpoint_on_a_name_without_its_prefix_names_the_keys_that_are_meant(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("b")
+        for text, said in (
+            ("shared_data.city", 'no state has shared_data.city in this recording, but shared_data["user.city"]'),
+            ("shared_data.nothing", 'no state has shared_data.nothing in this recording, but shared_data["'),
+            ('key "nothing"', 'no state has key "nothing" in this recording, but key "'),
+        ):
+            pilot.app.screen.query_one("#typed", Input).value = text
+            await until(pilot, lambda said=said: said in " ".join(text_of(pilot, "#fits").split()))  # type: ignore[misc]
+
+
+async def test_a_run_without_a_writer_says_that_there_is_none_to_ask_again(recorded: Launch) -> None:
+    async with open_replay(recorded) as pilot:
+        await pilot.press("W")
+        await until(pilot, lambda: "no writer to ask again" in notes(pilot) and "rag" in notes(pilot))
+        pilot.app.clear_notifications()
+        await pilot.press("r", "n", "enter")
+        await explained(pilot)
+        await pilot.press("W")
+        await until(pilot, lambda: "no writer to ask again" in notes(pilot))
 
 
 async def test_after_the_write_f_tells_the_life_of_the_evidence_and_backspace_returns_to_why(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from textual.widgets import OptionList
 
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.biography import BiographyScreen
+from memreplay.tui.screens.dialogs import ConversationScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.results import ResultsScreen
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.views.subjects import DecisionSubject, ValueSubject
-from tests.tui.conftest import open_replay, replay_of, until
+from tests.conftest import REPOSITORY
+from tests.tui.conftest import open_app, open_replay, replay_of, until
 from tests.tui.looking import explained, found, questions_title, seen, selected_panel, text_of
 
 
@@ -193,3 +197,20 @@ async def test_the_screens_about_an_answer_switch_to_each_other_and_escape_leads
             await until(pilot, lambda: pilot.app.screen is not why)
             await pilot.press("V")
             await until(pilot, lambda: pilot.app.screen is why)
+
+
+async def test_a_biography_leaves_out_no_rank_while_rows_are_empty(launch: Launch) -> None:
+    demo = REPOSITORY / "recordings" / "demo.sqlite3"
+    async with open_app(replace(launch, recording=demo), (120, 60)) as pilot:
+        await until(pilot, lambda: isinstance(pilot.app.screen, ConversationScreen))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ReplayScreen))
+        replay_of(pilot).move_to(13)
+        await pilot.press("f")
+        await until(
+            pilot, lambda: isinstance(pilot.app.screen, BiographyScreen) and "rank" in text_of(pilot, "#life")
+        )
+        assert "not listed" not in text_of(pilot, "#life")
+        assert text_of(pilot, "#life").count("rank ") > 8
+        await pilot.resize_terminal(120, 24)
+        await until(pilot, lambda: "not listed" in text_of(pilot, "#life"))

@@ -11,19 +11,23 @@ from textual.pilot import Pilot
 from textual.widgets import Input, OptionList
 
 from memreplay.conversations.registry import load
+from memreplay.debugger.lifetime import Lifetime
 from memreplay.recording.reader import Recording
 from memreplay.runtime.run import Run
 from memreplay.settings import Settings
+from memreplay.timeline.timeline import Timeline
 from memreplay.tui.launch import Launch
 from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.screens.regression import RegressionScreen
 from memreplay.tui.screens.replay import ReplayScreen
 from memreplay.tui.screens.what_if import WhatIfScreen
 from memreplay.tui.screens.why import TwoWhysScreen, WhyScreen
+from memreplay.tui.widgets.strip import StripView
 from memreplay.views.text import line
 from tests.stubs.in_process import made_in
+from tests.tui.builder import conversation
 from tests.tui.conftest import open_replay, replay_of, until
-from tests.tui.looking import text_of
+from tests.tui.looking import text_of, typed
 
 
 @pytest.fixture(scope="module")
@@ -115,8 +119,8 @@ def turns_on_disk(path: Path) -> int:
 async def test_a_live_run_is_forked_and_goes_on(launch: Launch, tmp_path: Path) -> None:
     path = tmp_path / "live.sqlite3"
     settings = Settings(backend=("hybrid",), ablate=("verbatim",))
-    (conversation,) = load(["identity-02"])
-    live = replace(launch, conversation=conversation, settings=settings, assemble=lambda *_: Run(settings, path))
+    (played,) = load(["identity-02"])
+    live = replace(launch, conversation=played, settings=settings, assemble=lambda *_: Run(settings, path))
     async with open_replay(live) as pilot:
         replay = replay_of(pilot)
         await pilot.press("9", "space")
@@ -157,3 +161,69 @@ async def test_bars_show_from_when_to_when_an_answer_was_known(launch: Launch, t
         replay = replay_of(pilot)
         await until(pilot, lambda: bool(replay.strip._lives))
         assert (replay.strip._lives["hybrid"].learnt, replay.strip._lives["hybrid"].forgotten) == (6, None)
+
+
+@pytest.mark.parametrize("width", range(40, 200, 7))
+def test_a_bar_begins_and_ends_where_it_is_seen_to_and_its_turns_stand_beside_it(width: int) -> None:
+    ends = [(8, None), (1, None), (14, 18), (5, 6), (18, None), (None, None)]
+    lives = {
+        f"a-memory-named-{number}"[:length]: Lifetime(learnt, forgotten, ())
+        for number, (learnt, forgotten) in enumerate(ends)
+        for length in (5, 12, 16)
+    }
+    view = StripView(Timeline(conversation()))
+    for (name, life), row in zip(lives.items(), view.lifetimes(lives, width), strict=True):
+        text = "".join(span.text for span in row.spans)
+        bar = [at for at, sign in enumerate(text) if sign == "█"]
+        known = [at for at in range(width) if life.knows(view.position_at(at))]
+        assert len(text) <= width and bar[:1] == known[:1] and bar[-1:] == known[-1:], (name, life, text)
+        said = "never known" if life.learnt is None else f": {life.learnt}–"
+        assert said in text, (name, life, text)
+
+
+async def test_a_live_run_is_forked_where_it_stands_with_a_new_message(launch: Launch, tmp_path: Path) -> None:
+    path = tmp_path / "live.sqlite3"
+    settings = Settings(backend=("hybrid",))
+    (played,) = load(["identity-02"])
+    live = replace(launch, conversation=played, settings=settings, assemble=lambda *_: Run(settings, path))
+    async with open_replay(live) as pilot:
+        replay = replay_of(pilot)
+        await pilot.press("3", "space")
+        await until(pilot, lambda: replay.cursor == 3 and replay.player is not None and not replay.player.busy)
+        await until(pilot, lambda: turns_on_disk(path) >= 3)
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+        for refused in ("user:", ""):
+            await typed(pilot, refused)
+            assert isinstance(pilot.app.screen, TypingScreen)
+            said = " ".join(text_of(pilot, "#fits").split())
+            assert "assistant: " in said and "--insert" not in said
+        await typed(pilot, "I moved to Lugo")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RegressionScreen))
+        await until(pilot, lambda: "hybrid" in text_of(pilot, "#scores"))
+        scores = " ".join(text_of(pilot, "#scores").split())
+        assert "hybrid not compared: the run was played to turn 3" in scores
+    with closing(Recording.open(path)) as reader:
+        (edit,) = (run.branch.edit for run in reader.runs() if run.branch is not None)
+    assert "Lugo" in edit and "user" in edit
+
+
+@pytest.mark.parametrize("change", ["a setting", "shared_data/user"])
+async def test_a_change_that_cannot_be_read_is_refused_where_it_was_typed(
+    launch: Launch, trunk: Path, change: str
+) -> None:
+    async with open_replay(replace(launch, recording=trunk)) as pilot:
+        replay_of(pilot).move_to(8)
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(pilot.app.screen, PickScreen))
+        options = pilot.app.screen.query_one(OptionList)
+        names = [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
+        options.highlighted = next(place for place, name in enumerate(names) if change in name)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, TypingScreen))
+        await typed(pilot, "no such thing")
+        assert pilot.app.screen.query_one(Input).value == "no such thing"
+        said = " ".join(text_of(pilot, "#fits").split())
+        assert "expected" in said and "--set" not in said

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memreplay.numbers import counted
-from memreplay.text import normalised, occurs_in, with_semicolons
+from memreplay.text import normalised, occurs_in, shortened_around, with_semicolons
 from tests.tables import failing
 
 
@@ -80,3 +80,14 @@ def test_a_count_stands_with_the_noun_in_its_form() -> None:
 def test_sentences_in_a_row_have_no_full_stop_before_a_semicolon() -> None:
     assert with_semicolons(["Ann moved.", "She works"]) == "Ann moved; She works"
     assert with_semicolons(["Ann moved."]) == "Ann moved." and with_semicolons([]) == ""
+
+
+@given(
+    st.text(), st.text(), st.lists(st.sampled_from(["quay", "harbour", "tide"]), max_size=3), st.integers(20, 80)
+)
+def test_a_text_is_cut_around_the_words_that_are_wanted(
+    before: str, after: str, words: list[str], most: int
+) -> None:
+    cut = shortened_around(f"{before} {' '.join(words)} {after}", words, most)
+    assert len(cut) <= most
+    assert all(word in cut for word in words[:1])

@@ -44,7 +44,7 @@ def draft(
         str | None, typer.Option(metavar="ID", help="Conversation to draft from, if LOG holds several.")
     ] = None,
     questions: Annotated[
-        int, typer.Option(metavar="N", min=1, max=50, help="Most questions from each 1,000 words. [default: 5]")
+        int, typer.Option(metavar="N", min=1, max=50, help="Most questions from each 1,000 words.")
     ] = 5,
     accept: Annotated[
         str | None,

@@ -23,7 +23,7 @@ from memreplay.cli.options import (
     takes_settings,
 )
 from memreplay.cli.why import exit_code_of
-from memreplay.debugger.alignment import diverges_at
+from memreplay.debugger.alignment import divergence
 from memreplay.errors import EXIT_QUESTION_ERRORS, UsageError
 from memreplay.printable import printable
 from memreplay.recording.branches import Branch, file_of_branches, opened_for_branches
@@ -37,7 +37,7 @@ from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.run_comparison import AnswerRow, compare_runs
 from memreplay.settings import read_settings
 from memreplay.terminal import say
-from memreplay.views.comparison import comparison_text
+from memreplay.views.comparison import comparison_text, divergence_words
 
 command = typer.Typer(**COMMAND_OPTIONS)
 
@@ -121,8 +121,7 @@ def _compare(recording: Recording, parent: RunInfo, run: RunInfo, branch: Branch
     for backend in other.backends:
         if backend in CONTROLS:
             continue
-        turn = diverges_at(trunk, other, backend)
-        print(f"  {backend}: memory " + ("is the same" if turn is None else f"differs from turn {turn} on"))
+        print(f"  {backend}: memory {divergence_words(divergence(trunk, other, backend), branch)}")
     turns, days = other.conversation.turns_by_id, other.conversation.days_by_session
     for question in other.conversation.questions:
         if (answerable := Answerable(question, turns, days)).edited:

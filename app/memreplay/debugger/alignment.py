@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict, deque
+from dataclasses import dataclass
 
 from memory_backends.stores.trace import MemoryOperation, PatchChange
 from memreplay.conversations.models import Conversation
@@ -33,17 +34,25 @@ _WALL_CLOCK = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)
 """Times of writing differ from run to run; what a conversation says of its dates is in the messages too."""
 
 
-def diverges_at(trunk: Timeline, branch: Timeline, backend: str) -> int | None:
-    """Return the first turn at which a memory wrote something else than in the other run; None if there is none.
+@dataclass(frozen=True)
+class Divergence:
+    """The first turn at which a memory wrote something else than in the other run; None if there is none.
 
-    Turns that an unfinished run has not played are not compared.
+    ``played_to`` is the turn up to which an unfinished run was played, and the runs are compared; None if both were
+    played to their ends.
     """
-    unfinished = [each.played for each in (trunk, branch) if each.played < each.last_turn]
-    end = min(unfinished, default=max(trunk.last_turn, branch.last_turn))
-    for turn in range(end + 1):
-        if _written(trunk, backend, turn) != _written(branch, backend, turn):
-            return turn
-    return None
+
+    turn: int | None
+    played_to: int | None = None
+
+
+def divergence(trunk: Timeline, branch: Timeline, backend: str) -> Divergence:
+    """Return where a memory begins to differ in two runs."""
+    unfinished = min((each.played for each in (trunk, branch) if each.played < each.last_turn), default=None)
+    end = max(trunk.last_turn, branch.last_turn) if unfinished is None else unfinished
+    turns = range(end + 1)
+    differs = (turn for turn in turns if _written(trunk, backend, turn) != _written(branch, backend, turn))
+    return Divergence(next(differs, None), unfinished)
 
 
 def _written(timeline: Timeline, backend: str, turn: int) -> list[str]:

@@ -44,6 +44,13 @@ def request_key(request: AnswerRequest) -> str:
     return hashlib.sha256(canonical.encode("utf-8")).hexdigest()
 
 
+def is_cacheable(request: AnswerRequest) -> bool:
+    """Return whether replies are kept. The embedded reader is always asked: it costs nothing, and another version
+    of it may reply otherwise.
+    """
+    return request.model != EXTRACTIVE_MODEL
+
+
 class RunReplies:
     """A reply cache namespaced by run id. ``run`` returns the run's id."""
 
@@ -63,8 +70,7 @@ class CachedModel:
 
     A cached reply keeps its original usage, cost and time, and is marked as reused. Errors are not cached, nor are
     refusals of a content filter, which differ from one call to the next. Of equal
-    requests at the same time, one is sent and the others wait for its reply. The embedded reader is always asked:
-    it costs nothing, and another version of it may reply otherwise.
+    requests at the same time, one is sent and the others wait for its reply.
     """
 
     def __init__(self, inner: AnswerModel, cache: ReplyCache) -> None:
@@ -73,7 +79,7 @@ class CachedModel:
         self._under_way: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, request: AnswerRequest) -> Reply:
-        if request.model == EXTRACTIVE_MODEL:
+        if not is_cacheable(request):
             return await self._inner.answer(request)
         key = request_key(request)
         lock = self._under_way.get(key) or asyncio.Lock()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from memreplay.llm import EXTRACTIVE_MODEL
-from memreplay.llm.caching import ReplyCache, request_key
+from memreplay.llm.caching import ReplyCache, is_cacheable, request_key
 from memreplay.llm.catalogue import model_facts, table_entry
 from memreplay.llm.model import AnswerRequest, Reply
 from memreplay.llm.tokens import token_counter
@@ -86,8 +86,9 @@ class CountingModel:
     """Returns cached replies; counts the other calls in ``row`` and returns what ``stand_in`` makes of a request.
 
     A reply is assumed to be as long as the stand-in says that it is, else as long as the model may make it. Equal
-    requests count once among those in ``seen``; None counts each. While ``guessing`` names a part, its requests are
-    not those that a run would make: no reply to them is cached, and other parts have no equal ones.
+    requests count once among those in ``seen``; None counts each. Those to the embedded reader, whose replies are
+    never cached, all count. While ``guessing`` names a part, its requests are not those that a run would make: no
+    reply to them is cached, and other parts have no equal ones.
     """
 
     def __init__(
@@ -103,14 +104,16 @@ class CountingModel:
     async def answer(self, request: AnswerRequest) -> Reply:
         """Return a reply; no model is asked for it."""
         key, guessed = request_key(request), self._guessing()
-        cached = self._cache.get(key) if self._cache is not None and not guessed else None
+        is_kept = is_cacheable(request)
+        cached = self._cache.get(key) if self._cache is not None and is_kept and not guessed else None
         key = f"{guessed} {key}" if guessed else key
         reply = cached or self._stand_in(request, key)
-        if cached is not None or (self._seen is not None and key in self._seen):
+        seen = self._seen if is_kept else None
+        if cached is not None or (seen is not None and key in seen):
             self.row.reused += 1
             return reply.model_copy(update={"reused": True})
-        if self._seen is not None:
-            self._seen.add(key)
+        if seen is not None:
+            seen.add(key)
         self.row.calls += 1
         self.row.prompt_tokens += prompt_tokens(request)
         self.row.reply_tokens += reply.usage.completion or int(request.parameters.get("max_tokens") or 0)

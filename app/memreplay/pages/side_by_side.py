@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Final
@@ -12,14 +12,15 @@ from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation
 from memreplay.debugger.provenance import prompt_lines
 from memreplay.engine.events import QuestionAsked
+from memreplay.grading.vocabulary import STOP_WORDS
 from memreplay.pages.questions import Asks, row_key, without_prefix
 from memreplay.scoring.comparisons import contestants_of
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import Results
-from memreplay.text import shortened
+from memreplay.text import normalised, shortened, shortened_around
 
 _LINES: Final = 8
-_BEFORE: Final = 2
+_LEFT_OUT: Final = "…"
 _LONGEST_LINE: Final = 240
 _LONGEST_REPLY: Final = 300
 
@@ -78,19 +79,29 @@ def with_prompt(side: Side, conversation: Conversation, asks: Asks) -> Side:
     answer = asks.get((row.backend, row.model, row.question_id, row.repeat))
     if answer is None:
         return side
-    return Side(side.memory, row, tuple(_excerpt(conversation, answer.asked, row.evidence)))
+    return Side(side.memory, row, tuple(_excerpt(conversation, answer.asked, row)))
 
 
-def _excerpt(
-    conversation: Conversation, asked: QuestionAsked, evidence: Sequence[str]
-) -> Iterator[tuple[str, bool]]:
-    lines = [each for each in prompt_lines(conversation, asked, evidence) if each.source != "frame"]
-    marked = [each.source in ("evidence", "distilled") for each in lines]
-    first = max(0, (marked.index(True) if True in marked else 0) - _BEFORE)
-    if first:
-        yield "…", False
-    for line, is_evidence in list(zip(lines, marked, strict=True))[first : first + _LINES]:
-        if line.text.strip():
-            yield shortened(line.text, _LONGEST_LINE), is_evidence
-    if first + _LINES < len(lines) and lines[first + _LINES - 1].text.strip() != "…":
-        yield "…", False
+def _excerpt(conversation: Conversation, asked: QuestionAsked, row: QuestionRow) -> Iterator[tuple[str, bool]]:
+    """Yield lines of what memory returned: those of the evidence with most words of the answer, and those around
+    them.
+    """
+    lines = [
+        each
+        for each in prompt_lines(conversation, asked, row.evidence)
+        if each.source != "frame" and each.text.strip()
+    ]
+    expected = frozenset(normalised(row.expected).split())
+    words = expected - STOP_WORDS or expected
+    marked = [place for place, each in enumerate(lines) if each.source in ("evidence", "distilled")]
+    marked.sort(key=lambda place: -len(words.intersection(normalised(lines[place].text).split())))
+    around = sorted(
+        range(len(lines)), key=lambda place: min((abs(place - at) for at in marked[:_LINES]), default=place)
+    )
+    shown, before = "", -1
+    for place in [*sorted(around[:_LINES]), len(lines)]:
+        if place > before + 1 and shown != _LEFT_OUT:
+            yield (shown := _LEFT_OUT), False
+        if place < len(lines) and not shown == lines[place].text.strip() == _LEFT_OUT:
+            yield (shown := shortened_around(lines[place].text, words, _LONGEST_LINE)), place in marked
+        before = place

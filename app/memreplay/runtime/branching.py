@@ -274,6 +274,14 @@ _SEVERAL = ("ablate", "tier_share")
 Edit = MessageEdit | KeyEdit | PointEdit | tuple[str, str]
 
 
+class EditError(UsageError):
+    """A change that cannot be read. ``problem`` says why, without the option of the command line."""
+
+    def __init__(self, option: str, text: str, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"{option} {text}: {problem}")
+
+
 @dataclass(frozen=True)
 class Edits:
     """Changes as they were typed: ``changed`` have a value, ``deleted`` name what goes, ``inserted`` are messages.
@@ -313,20 +321,20 @@ def _changed(text: str) -> Edit:
         return name, value
     if found := _MESSAGE.fullmatch(what):
         if not value.strip():
-            raise UsageError(f"--set {text}: expected the new words of the message; --delete {what} drops it")
+            raise EditError("--set", text, f"expected the new words of the message; --delete {what} drops it")
         return MessageEdit(turn=int(found[1]), text=value)
     if (found := _POINT.fullmatch(what)) and value.strip():
         return PointEdit(id=found[1], content=value)
     if found := _KEY.fullmatch(what):
         return KeyEdit(key=found[1], pointer=found[2], value=_json(text, value))
-    raise UsageError(f"--set {text}: expected {FORMS}, then = and the value")
+    raise EditError("--set", text, f"expected {FORMS}, then = and the value")
 
 
 def _json(option: str, value: str) -> Any:
     try:
         return json.loads(value)
     except ValueError:
-        raise UsageError(f'--set {option}: expected JSON after =, such as "text" in quotes, or 3') from None
+        raise EditError("--set", option, 'expected a value in JSON, such as "text" in quotes, or 3') from None
 
 
 def _deleted(what: str) -> Edit:
@@ -336,7 +344,7 @@ def _deleted(what: str) -> Edit:
         return PointEdit(id=found[1])
     if found := _KEY.fullmatch(what):
         return KeyEdit(key=found[1], pointer=found[2], removes=True)
-    raise UsageError(f"--delete {what}: expected message:N, key:KEY/PLACE or point:ID")
+    raise EditError("--delete", what, "expected message:N, key:KEY/PLACE or point:ID")
 
 
 def _inserted(text: str) -> MessageEdit:
@@ -345,7 +353,7 @@ def _inserted(text: str) -> MessageEdit:
     speaker: Role | None = next((each for each in get_args(Role) if each == role.strip()), None)
     found = _MESSAGE.fullmatch(what)
     if found is None or speaker is None or not words.strip():
-        raise UsageError(f"--insert {text}: expected message:N=user: TEXT, or assistant")
+        raise EditError("--insert", text, "expected message:N=user: TEXT, or assistant: TEXT")
     return MessageEdit(turn=int(found[1]), text=words.strip(), role=speaker)
 
 

@@ -137,6 +137,14 @@ def _moves(what: str) -> tuple[Row, ...]:
     )
 
 
+def _scrolls(what: str) -> tuple[Row, ...]:
+    """Return the keys that scroll ``what`` stands beside a list."""
+    return (
+        ("scroll_down", "ctrl+d", "", f"Scroll down in {what}."),
+        ("scroll_up", "ctrl+u", "", f"Scroll up in {what}."),
+    )
+
+
 def _tabs() -> tuple[Row, ...]:
     """Return the keys that switch between the tabs of the results; a tab's own key goes back."""
     return (
@@ -235,6 +243,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at(
         "results",
         *_moves("question"),
+        *_scrolls("the scores"),
         ("next_answer", "right l", "", "Select the answer of the next architecture."),
         ("previous_answer", "left h", "", "Select the answer of the previous architecture."),
         ("why", "enter", "why", "Explain the selected answer; escape returns here."),
@@ -254,6 +263,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at(
         "tests",
         *_moves("test"),
+        *_scrolls("the scores"),
         ("why", "enter", "why", "Show the selected test in full, and how it was graded."),
         ("to_score", "[", "score", "Open the replay where the test was scored."),
         ("to_second", "]", "open 2", "Open the second recording, of two, where the test was scored."),
@@ -328,6 +338,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     *_at(
         "regression",
         *_moves("change"),
+        *_scrolls("the scores"),
         ("why", "enter", "why", "Explain both answers of a change, side by side."),
         ("open_left", "[", "open 1", "Open the first recording at the evidence."),
         ("open_right", "]", "open 2", "Open the second recording at the evidence."),
@@ -395,8 +406,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("answer", "enter", "edit answer", "Edit the expected answer of the selected draft."),
         ("question", "E", "edit question", "Edit the question of the selected draft."),
         ("next_open", "]", "next open", "Select the next draft without a decision."),
-        ("scroll_down", "ctrl+d", "", "Scroll down in the evidence."),
-        ("scroll_up", "ctrl+u", "", "Scroll up in the evidence."),
+        *_scrolls("the evidence"),
         *_common(quit="save and quit"),
     ),
     *_at("beside", ("leave", "escape q ?", "back", "Go back.")),

@@ -264,6 +264,7 @@ class MemreplayApp(TerminalApp):
         await loaded("memreplay.runtime.rewriting", "memreplay.tui.screens.rewriting")
         from memreplay.runtime.rewriting import WriterAgain, facts_lost_by
         from memreplay.tui.screens.rewriting import RewritingScreen
+        from memreplay.views.panels.writer import no_writer_words
 
         timeline, answer = message.timeline, message.answer
         source = message.source or self._source_of(timeline)
@@ -272,7 +273,8 @@ class MemreplayApp(TerminalApp):
         with self._notifying_errors():
             facts = await asyncio.to_thread(lambda: [*facts_lost_by(timeline, answer)])
             if not facts:
-                self.notify("No fact of this answer was lost by a writer whose calls are recorded.", markup=False)
+                lost_none = "No fact of this answer was lost by a writer whose calls are recorded."
+                self.notify(no_writer_words(timeline, [answer.asked.backend]) or lost_none, markup=False)
                 return
             writer = WriterAgain(await self._settings_of(source), source.run_id or "live")
             self.push_screen(RewritingScreen(timeline, message.question, answer, facts, writer))

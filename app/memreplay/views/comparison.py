@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import takewhile
+from itertools import groupby, takewhile
 from typing import Any, Final, NamedTuple
 
+from memreplay.debugger.alignment import Divergence
 from memreplay.grading import Outcome
 from memreplay.numbers import counted, whole_share
 from memreplay.printable import printable
@@ -137,11 +138,21 @@ def comparison_lines(compared: RunComparison, settings: Sequence[tuple[str, Any,
     return lines
 
 
-def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[Line]:
+def divergence_words(found: Divergence, branch: Branch) -> str:
+    """Return whether, and from which turn on, a memory holds something else than in the trunk of a branch."""
+    if found.turn is not None:
+        return f"differs from turn {found.turn} on"
+    if found.played_to is None:
+        return "is the same"
+    if found.played_to <= branch.turn:
+        return f"not compared: the run was played to turn {found.played_to}"
+    return f"is the same up to turn {found.played_to}, to which the run was played"
+
+
+def fork_lines(branch: Branch, differ: Mapping[str, Divergence] | None) -> list[Line]:
     """Return where a branch departs, and from which turn on each memory holds something else than in its trunk.
 
-    ``differ`` maps a memory to that turn, None if it never does. It is None itself while this is not known, and
-    empty if it cannot be known.
+    ``differ`` is None while this is not known, and empty if it cannot be known.
     """
     departs = line(
         Span("fork  ", "dim"),
@@ -155,11 +166,10 @@ def fork_lines(branch: Branch, differ: Mapping[str, int | None] | None) -> list[
     if not differ:
         return [departs, line(Span("memory  not compared", "warn"))]
     found: list[Span] = []
-    for backend, turn in differ.items():
-        found.append(Span(f"{one_line(backend)} ", "strong"))
-        found.append(
-            Span("is the same   ", "dim") if turn is None else Span(f"differs from turn {turn} on   ", "warn")
-        )
+    by_words = groupby(differ, key=lambda backend: divergence_words(differ[backend], branch))
+    for words, backends in by_words:
+        found.append(Span(f"{one_line(', '.join(backends))} ", "strong"))
+        found.append(Span(f"{words}   ", "dim" if words == "is the same" else "warn"))
     return [departs, line(Span("memory  ", "dim"), *found, hang=8, most=2)]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from memory_backends.stores.trace import MemoryOperation, PatchChange, PatchStep
 from memreplay.conversations.models import Conversation, Session, Turn
-from memreplay.debugger.alignment import diverges_at, turns_in_both
+from memreplay.debugger.alignment import divergence, turns_in_both
 from memreplay.engine.events import StoreOperated, TurnPlayed
 from memreplay.timeline.timeline import Timeline
 
@@ -56,6 +56,6 @@ def test_two_runs_that_differ_only_in_when_they_wrote_do_not_diverge() -> None:
         PatchStep(op="replace", path="/last_updated", value=f"2026-01-05T09:30:0{at}.000Z", replaced=None)
         for at in (1, 2)
     )
-    assert diverges_at(replay(kept, first), replay(kept, second), "hybrid") is None
-    assert diverges_at(replay(kept, first), replay(kept), "hybrid") is None, "written within one millisecond"
-    assert diverges_at(replay(kept, first), replay(first), "hybrid") == 1
+    assert divergence(replay(kept, first), replay(kept, second), "hybrid").turn is None
+    assert divergence(replay(kept, first), replay(kept), "hybrid").turn is None, "written within one millisecond"
+    assert divergence(replay(kept, first), replay(first), "hybrid").turn == 1

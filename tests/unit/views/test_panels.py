@@ -60,6 +60,22 @@ def test_a_biography_quotes_the_whole_turn() -> None:
     assert "Line 9 of a long message." in shown
 
 
+@pytest.mark.parametrize("height", [5, 20, 25, 33, 60])
+def test_a_biography_lists_as_many_ranks_as_there_is_room_for(height: int) -> None:
+    known = timeline()
+    (told,) = biographies(known, RetrievalIndex(known), "hybrid", known.conversation.questions[0])
+    seen = told.retrievals.model_copy(update={"ranks": tuple((turn, 1, False) for turn in range(100, 130))})
+    lives = [told.model_copy(update={"retrievals": seen})]
+    lines = biography_lines(known.conversation, lives, None, room=(WIDTH, height))
+    rows = rows_of(LinesDocument(lines))
+    listed = [number for number in range(100, 130) if any(row.text.startswith(f"  {number} ") for row in rows)]
+    left_out = 30 - len(listed)
+    assert listed == list(range(130 - len(listed), 130)) and len(listed) >= 8
+    assert len(rows) <= height or len(listed) == 8
+    assert not left_out or len(rows) >= height, "no row is empty while ranks are left out"
+    assert (f"{left_out} earlier ranks not listed" in text_of(LinesDocument(lines))) is (left_out > 0)
+
+
 @pytest.mark.parametrize(
     ("ids", "words"),
     [

@@ -33,7 +33,14 @@ class PathSubject:
     path: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "".join(f"[{_quoted(part)}]" for part in self.path)
+        """Return it as it is typed: ``shared_data["user.city"]``."""
+        written = ""
+        for part in self.path:
+            if not part.isidentifier() or part in _WORDS:
+                written += f"[{_quoted(part)}]"
+            else:
+                written += f".{part}" if written else part
+        return written
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,9 @@ class Breakpoint:
     expression: Expression
     backend: str | None = None
     enabled: bool = True
+
+
+_WORDS: Final = frozenset("and or not key text hit changed exists contains rank score true false null".split())
 
 
 def _quoted(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import operator
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -116,28 +115,28 @@ def written_paths(timeline: Timeline, backend: str | None, turn: int) -> list[st
 
     Of one memory, or of all; those of objects before those inside.
     """
-    found: dict[str, None] = {}
-    for name in timeline.backends:
-        if backend in (None, name):
-            for key in timeline.state_keys(name):
-                _add_paths(found, timeline.state_at(name, key, turn), "", 0)
+    names = [name for name in timeline.backends if backend in (None, name)]
+    return [str(PathSubject(path)) for path in _paths(timeline, names, turn)]
+
+
+def _paths(timeline: Timeline, backends: Sequence[str], turn: int, only: str | None = None) -> list[Path]:
+    """Return the places in the states at a position, or in that of one key."""
+    found: dict[Path, None] = {}
+    for backend in backends:
+        for key in timeline.state_keys(backend):
+            if only in (None, key):
+                _add_paths(found, timeline.state_at(backend, key, turn), ())
     return list(found)
 
 
-def _add_paths(found: dict[str, None], value: Any, before: str, depth: int) -> None:
-    if not isinstance(value, Mapping) or depth == _DEEPEST:
+def _add_paths(found: dict[Path, None], value: Any, before: Path) -> None:
+    if not isinstance(value, Mapping) or len(before) == _DEEPEST:
         return
     for name, inner in value.items():
         if len(found) >= _MOST_PATHS:
             return
-        plain = name.isidentifier() and name not in _WORDS
-        path = f"{before}.{name}" if plain and before else name if plain else f"{before}[{json.dumps(name)}]"
-        if path:
-            found[path] = None
-            _add_paths(found, inner, path, depth + 1)
-
-
-_WORDS: Final = frozenset("and or not key text hit changed exists contains rank score true false null".split())
+        found[*before, name] = None
+        _add_paths(found, inner, (*before, name))
 
 
 class BreakpointRunner:
@@ -153,15 +152,28 @@ class BreakpointRunner:
         self._retrievals = retrievals
         self._known: dict[tuple[Test, str], tuple[int, Sequence[int]]] = {}
 
-    def unknown_places(self, breakpoint_: Breakpoint) -> list[str]:
-        """Return the keys and paths of a breakpoint that no state has had at any position so far."""
+    def unknown_places(self, breakpoint_: Breakpoint) -> dict[str, list[str]]:
+        """Return the keys and paths of a breakpoint that no state has had at any position so far, each with those
+        that may be meant: of a similar name, or else beside it.
+        """
         backends = [name for name in self._timeline.backends if breakpoint_.backend in (None, name)]
-        return [
-            str(subject)
+        return {
+            str(subject): self._alternatives(subject, backends)
             for subject in _subjects(breakpoint_.expression)
             if isinstance(subject, KeySubject | PathSubject)
             and not any(self._has_existed(subject, backend) for backend in backends)
-        ]
+        }
+
+    def _alternatives(self, subject: KeySubject | PathSubject, backends: Sequence[str]) -> list[str]:
+        key = subject.key if isinstance(subject, KeySubject) else None
+        keys = dict.fromkeys(known for backend in backends for known in self._timeline.state_keys(backend))
+        if key is not None and key not in keys:
+            return [str(KeySubject(known)) for known in keys]
+        paths, wanted = _paths(self._timeline, backends, self._timeline.reached, key), subject.path
+        found = [path for path in paths if wanted and wanted[-1].casefold() in path[-1].casefold()]
+        for length in range(len(wanted) - 1, -1, -1):
+            found = found or [path for path in paths if path[:-1] in _readings(wanted[:length])]
+        return [str(PathSubject(path) if key is None else KeySubject(key, path)) for path in found]
 
     def _has_existed(self, subject: KeySubject | PathSubject, backend: str) -> bool:
         return any(

@@ -30,9 +30,8 @@ from memreplay.views.text import one_line
 _FORMS = 'empty: where it changes · changed · exists · == "Girona" · contains "…" · rank > 5 · and or not'
 _LIST_TITLE = "breakpoints: enter enables or disables one"
 _REMOVE = "remove the disabled ones"
-
-
 _MOST_COUNTED = 100
+_MOST_NAMED = 4
 
 
 def _stops_words(stops: Sequence[int], where: str) -> str:
@@ -41,6 +40,15 @@ def _stops_words(stops: Sequence[int], where: str) -> str:
         return f"no stop {where}"
     count = "1 stop" if len(stops) == 1 else f"{len(stops)}{'' if len(stops) < _MOST_COUNTED else '+'} stops"
     return f"{count}: {turns_in_short(stops)}"
+
+
+def _unknown_words(runner: BreakpointRunner, wanted: Breakpoint, where: str) -> str:
+    """``no state has shared_data.city so far, but shared_data["user.city"]``; empty if they have all."""
+    said = []
+    for place, others in runner.unknown_places(wanted).items():
+        named = ", ".join([*map(one_line, others[:_MOST_NAMED]), *["…"] * (len(others) > _MOST_NAMED)])
+        said.append(f"no state has {one_line(place)} {where}{f', but {named}' if named else ''}")
+    return "; ".join(said)
 
 
 class Breakpoints:
@@ -102,13 +110,8 @@ class Breakpoints:
             except BreakpointError:
                 return ""
             runner = BreakpointRunner(self._source.timeline, self._retrievals, [wanted])
-            unknown = ", ".join(one_line(name) for name in runner.unknown_places(wanted))
-            where = "so far" if self._source.handle is not None else "in this recording"
-            return (
-                f"no stop: no state has {unknown} {where}"
-                if unknown
-                else _stops_words(runner.stops(_MOST_COUNTED), where)
-            )
+            unknown = _unknown_words(runner, wanted, self._where)
+            return f"no stop: {unknown}" if unknown else _stops_words(runner.stops(_MOST_COUNTED), self._where)
 
         def paths() -> list[str]:
             return [] if subject is not None else written_paths(self._source.timeline, backend, self._host.cursor)
@@ -128,12 +131,15 @@ class Breakpoints:
             TypingScreen(title, _FORMS, refusal=refusal, preview=preview, completions=paths), typed
         )
 
+    @property
+    def _where(self) -> str:
+        return "so far" if self._source.handle is not None else "in this recording"
+
     def _say_that_it_is_set(self, added: Breakpoint) -> None:
         """Name the keys that use it. A path that no state has is a warning: it would never stop anything."""
-        unknown = self._runner.unknown_places(added)
+        unknown = _unknown_words(self._runner, added, self._where)
         if unknown:
-            names = ", ".join(one_line(name) for name in unknown)
-            self._host.report(f"No state has {names} so far. The breakpoint is set; B lists it.", "warning")
+            self._host.report(f"{unknown[0].upper()}{unknown[1:]}. The breakpoint is set; B lists it.", "warning")
         else:
             self._host.report("The breakpoint is set: c goes to its next stop, C to the previous one, B lists it.")
 

@@ -8,8 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
+from memreplay.conversations.models import Role
 from memreplay.engine.events import ReplayEvent
 from memreplay.errors import UsageError
 from memreplay.numbers import counted
@@ -22,8 +23,9 @@ from memreplay.trust import Consent
 from memreplay.tui.controllers import ReplayHost
 from memreplay.tui.live import LiveRun
 from memreplay.tui.requests import BranchWanted, ForkWanted
-from memreplay.tui.screens.dialogs import PickScreen, Refusal, TypingScreen
+from memreplay.tui.screens.dialogs import PickScreen, TypingScreen
 from memreplay.tui.sources import ReplaySource
+from memreplay.tui.terminal import loaded
 from memreplay.views.panels.stores import fact_words
 from memreplay.views.text import one_line
 
@@ -49,6 +51,26 @@ class _Choice:
     deletes: str | None = None
     inserts: bool = False
     is_working: bool = False
+
+    def edits(self, text: str) -> dict[str, tuple[str, ...]]:
+        """Return an answer as fields of :class:`memreplay.runtime.branching.Edits`."""
+        if not text:
+            return {"deleted": (self.deletes,)} if self.deletes else {}
+        return {"inserted" if self.inserts else "changed": (self.changed(text),)}
+
+    def refusal(self, text: str) -> str | None:
+        """Return why an answer cannot be read."""
+        from memreplay.runtime.branching import EditError, Edits
+
+        if not text and not self.deletes:
+            return self.note
+        try:
+            Edits(**self.edits(text)).branch("", "", 0)
+        except EditError as error:
+            return error.problem
+        except UsageError as error:
+            return str(error)
+        return None
 
 
 class Forking:
@@ -94,27 +116,19 @@ class Forking:
         def typed(text: str | None) -> None:
             if text is None:
                 return
-            changed = (choice.changed(text),) if text else ()
-            self._host.post_message(
-                ForkWanted(
-                    self._source,
-                    turn,
-                    changed=() if choice.inserts else changed,
-                    deleted=(choice.deletes,) if not text and choice.deletes else (),
-                    inserted=changed if choice.inserts else (),
-                )
-            )
+            self._host.post_message(ForkWanted(self._source, turn, **choice.edits(text)))
 
-        screen = TypingScreen(choice.words, choice.note, value=choice.value, refusal=_refusal_of(choice))
+        self._host.run_worker(loaded("memreplay.runtime.branching"), group="loading", exclusive=False)
+        screen = TypingScreen(choice.words, choice.note, value=choice.value, refusal=choice.refusal)
         self._host.open_screen(screen, typed)
 
     def _choices(self, turn: int) -> Iterator[_Choice]:
         yield _Choice("a setting …", _SETTINGS, "", lambda text: text)
         yield _Choice(
             f"a new message after turn {turn} …",
-            "user: TEXT, or assistant: TEXT",
-            "user: ",
-            lambda text: f"message:{turn}={text}",
+            "what the user says, or assistant: what the assistant says",
+            "",
+            lambda text: f"message:{turn}={_with_role(text)}",
             inserts=True,
         )
         seen: set[str] = set()
@@ -171,8 +185,9 @@ def _point_choices(backend: str, points: Mapping[str, Mapping[str, Any]], seen: 
             )
 
 
-def _refusal_of(choice: _Choice) -> Refusal:
-    return lambda text: None if text or choice.deletes else choice.note
+def _with_role(text: str) -> str:
+    """Return a message with its role, which is the user's if none is typed."""
+    return text if text.partition(":")[0].strip() in get_args(Role) else f"user: {text}"
 
 
 def _escaped(part: str) -> str:

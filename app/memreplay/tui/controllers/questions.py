@@ -175,7 +175,7 @@ class AskScreen(Dialog[Question | None]):
         self._title = title
         self._questions = tuple(questions)
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Vertical(id="asking"):
             yield QuestionInput(
                 placeholder="your own question; enter asks it, ↓ goes to the list", id="typed", compact=True

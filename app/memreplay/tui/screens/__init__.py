@@ -17,7 +17,7 @@ from textual.widgets import Footer, Static
 
 from memreplay.tui.actions import Place
 from memreplay.tui.controllers import TypedCount
-from memreplay.tui.widgets.lines_view import Bar, Legend, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Fixed, Legend, LinesView
 from memreplay.views.document import Selectable
 from memreplay.views.text import Span
 
@@ -161,9 +161,17 @@ class AnswerScreen(PlaceScreen[ScreenResultType]):
 
 
 class Dialog(ModalScreen[ScreenResultType]):
-    """A screen over another one, which stays in sight."""
+    """A screen over another one, which stays in sight except for its keys."""
 
     PLACE: ClassVar[Place]
+
+    def compose(self) -> ComposeResult:
+        yield from self.parts()
+        yield KeyBar()
+
+    @abstractmethod
+    def parts(self) -> ComposeResult:
+        """Yield what is shown above the keys."""
 
     def action_leave(self) -> None:
         self.dismiss(None)
@@ -173,8 +181,12 @@ class Listing(LinesView, can_focus=False):
     """The list; the keys of the screen move through it."""
 
 
-class Scores(LinesView, can_focus=False):
-    """The scores above a list."""
+class Scores(Fixed):
+    """The scores above a list; the keys of the screen scroll them."""
+
+    def scroll_pages(self, pages: int) -> None:
+        """Scroll by pages, so that the row that says how many do not fit is read next."""
+        self.scroll_relative(y=pages * max(self.scrollable_content_region.height - 1, 1), animate=False)
 
 
 class ListingScreen(PlaceScreen[ScreenResultType]):
@@ -247,6 +259,12 @@ class ListingScreen(PlaceScreen[ScreenResultType]):
     def action_digit(self, digit: int) -> None:
         self.count.add(digit)
         self.moved()
+
+    def action_scroll_down(self) -> None:
+        self.query_one(Scores).scroll_pages(1)
+
+    def action_scroll_up(self) -> None:
+        self.query_one(Scores).scroll_pages(-1)
 
     def choose(self) -> None:
         """Do what enter does: a click on the selected item calls it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual import on, work
@@ -28,7 +30,9 @@ from memreplay.tui.widgets.lines_view import Bar, Head, LinesView
 from memreplay.views.panels.answers import head_lines
 from memreplay.views.panels.biography import biography_lines
 from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubject
-from memreplay.views.text import Span, line, one_line
+from memreplay.views.text import Line, Span, line, one_line
+
+_INDEXING = "indexing retrievals …"
 
 
 class BiographyScreen(AnswerScreen[Destination | None]):
@@ -48,6 +52,8 @@ class BiographyScreen(AnswerScreen[Destination | None]):
         self._memories: dict[str, StoredMemory] = {}
         self._attributor = Attributor(timeline)
         self._place = self._backends.index(backend) if backend in self._backends else 0
+        self._lines_for: Callable[[tuple[int, int]], list[Line]] = lambda room: [line(Span(_INDEXING, "dim"))]
+        """Makes the lines for so many columns and rows."""
 
     def compose(self) -> ComposeResult:
         yield Bar(id="header")
@@ -59,7 +65,7 @@ class BiographyScreen(AnswerScreen[Destination | None]):
         """Index the retrievals of this memory first; in a long conversation that takes a moment."""
         life = self.query_one("#life", LinesView)
         life.border_title = Content("fact biography")
-        life.show([line(Span("indexing retrievals …", "dim"))])
+        self._fill()
         life.focus(scroll_visible=False)
         self._paint_head(None)
         self._read()
@@ -106,11 +112,19 @@ class BiographyScreen(AnswerScreen[Destination | None]):
         self._paint_head(attribution.label if attribution is not None else None)
         if isinstance(fact, Question):
             lives = biographies(self._timeline, self._retrievals, backend, fact, memory)
-            lines = biography_lines(conversation, lives, fact, answerable_from(conversation, memory, fact))
+            known_from = answerable_from(conversation, memory, fact)
+            self._lines_for = partial(biography_lines, conversation, lives, fact, known_from)
         else:
             lives = (biography(self._timeline, self._retrievals, backend, fact, memory),)
-            lines = biography_lines(conversation, lives, None)
-        self.query_one("#life", LinesView).show(lines)
+            self._lines_for = partial(biography_lines, conversation, lives, None, None)
+        self._fill()
+
+    def _fill(self) -> None:
+        life = self.query_one("#life", LinesView)
+        life.show(self._lines_for((life.layout_now.width, life.scrollable_content_region.height)))
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
 
     # ---- what the user does --------------------------------------------------------------------------------
 

@@ -21,9 +21,9 @@ from memory_backends.text import folded
 from memreplay.conversations.catalog import Catalog, ListedConversation
 from memreplay.numbers import counted, whole_share
 from memreplay.tui.actions import Place, bindings_of
-from memreplay.tui.screens import Dialog, KeyBar
+from memreplay.tui.screens import Dialog
 from memreplay.tui.terminal import TerminalApp
-from memreplay.tui.widgets.lines_view import Bar, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Fixed, LinesView
 from memreplay.views.text import Line, Span, Tone, cells, clip, line, one_line, pad, words_in
 
 Refusal = Callable[[str], str | None]
@@ -57,7 +57,7 @@ class _GrowingList(PickList):
         super().action_last()
 
 
-class Hint(LinesView, can_focus=False):
+class Hint(Fixed):
     """A sentence on what the dialog expects, or on what is wrong, in as many rows as it needs."""
 
     SHOWS_PLACE = False
@@ -112,7 +112,7 @@ class TypingScreen(Dialog[str | None]):
         self._preview = preview
         self._suggester = None if completions is None else LastWordSuggester(completions)
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Vertical(id="typing"):
             yield Input(self._value, id="typed", compact=True, suggester=self._suggester)
             yield Hint(id="fits")
@@ -208,7 +208,7 @@ class PickScreen(Dialog[int | None]):
         self._title = title
         self._names = tuple(names)
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         options = PickList(*(Content(one_line(name)) for name in self._names), id="pick", compact=True)
         options.border_title = Content(self._title)
         yield options
@@ -250,11 +250,10 @@ class ConversationScreen(Dialog[int | None]):
         self._columns = (0, 0)
         """Widths of dates and lengths."""
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Vertical(id="conversations"):
             yield Input(placeholder="/ to filter", id="words", compact=True)
             yield _GrowingList(lambda: self._add(self._list.option_count, len(self._matching)), id="pick")
-        yield KeyBar()
 
     def on_mount(self) -> None:
         self._list.border_title = Content(one_line(self._title))
@@ -400,7 +399,7 @@ class TextScreen(Dialog[None]):
         self._title = title
         self._lines = lines
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         view = LinesView(id="text", classes="panel")
         view.border_title = Content(one_line(self._title))
         yield view
@@ -423,11 +422,10 @@ class BesideScreen(Dialog[None]):
         self._columns = columns
         self._titles = titles
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Horizontal(id="beside"):
             yield LinesView(id="before", classes="panel")
             yield LinesView(id="after", classes="panel")
-        yield KeyBar()
 
     def on_mount(self) -> None:
         for name, title, lines in zip(("before", "after"), self._titles, self._columns, strict=True):

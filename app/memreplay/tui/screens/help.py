@@ -17,7 +17,7 @@ from memreplay.debugger.breakpoints import GRAMMAR_HELP
 from memreplay.scoring.verdicts import VERDICTS
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.actions import LETTERS, OTHER_MEANINGS, PLACES, Place, actions_of, bindings_of
-from memreplay.tui.screens import Dialog, KeyBar
+from memreplay.tui.screens import Dialog
 from memreplay.tui.terminal import Rebound, keys_of
 from memreplay.tui.widgets.lines_view import LinesView
 from memreplay.tui.widgets.strip import STRIP_LEGEND
@@ -57,11 +57,10 @@ class HelpScreen(Dialog[None]):
     PLACE: ClassVar[Place] = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of(PLACE)
 
-    def compose(self) -> ComposeResult:
+    def parts(self) -> ComposeResult:
         with Vertical(id="helping"):
             yield Input(placeholder="/ to search the help", id="wanted", compact=True)
             yield LinesView(id="help")
-        yield KeyBar()
 
     def on_mount(self) -> None:
         below = self.app.screen_stack[-2] if len(self.app.screen_stack) > 1 else None

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from textual.content import Content
 
 from memory_backends.controls import CONTROLS
-from memreplay.debugger.alignment import diverges_at
+from memreplay.debugger.alignment import Divergence, divergence
 from memreplay.errors import MemreplayError
 from memreplay.recording.branches import Branch
 from memreplay.scoring.run_comparison import Change, compare_runs, differing_settings
@@ -74,7 +74,7 @@ class RegressionScreen(ResultsTab):
         if trunk is not None:
             self.sources[trunk.timeline.conversation.id, 0] = trunk
             self._recording = trunk.path or paths[0]
-        self._differ: dict[str, int | None] | None = None
+        self._differ: dict[str, Divergence] | None = None
         self.document = RegressionDocument(())
         self._score_lines: Sequence[Line] = ()
 
@@ -173,7 +173,7 @@ class RegressionScreen(ResultsTab):
             self._compare()
             return
         self._differ = {
-            backend: await self.in_thread(diverges_at, trunk.timeline, other.timeline, backend)
+            backend: await self.in_thread(divergence, trunk.timeline, other.timeline, backend)
             for backend in other.timeline.backends
             if backend in trunk.timeline.backends and backend not in CONTROLS
         }

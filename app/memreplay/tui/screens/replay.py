@@ -38,6 +38,7 @@ from memreplay.tui.widgets.strip import TimelineStrip
 from memreplay.tui.widgets.workers import HandAsker, Happened, LivePlayer
 from memreplay.views.panels import MARKED, DiffBase
 from memreplay.views.panels.conversation import header_spans
+from memreplay.views.panels.writer import no_writer_words
 from memreplay.views.subjects import TurnSubject
 from memreplay.views.text import line
 
@@ -253,6 +254,10 @@ class ReplayScreen(PlaceScreen[None]):
 
     async def _find_lost_fact(self) -> None:
         here, backend = self.cursor, self.architectures.focused_backend
+        backends = self.timeline.backends if backend is None else (backend,)
+        if problem := no_writer_words(self.timeline, backends):
+            self.report(problem)
+            return
 
         def find() -> Answer | None:
             from memreplay.runtime.changes import is_wrong
@@ -260,7 +265,7 @@ class ReplayScreen(PlaceScreen[None]):
 
             attributor = Attributor(self.timeline)
             for answer in [*self.timeline.answers()]:
-                if backend in (None, answer.asked.backend) and is_wrong(answer):
+                if answer.asked.backend in backends and is_wrong(answer):
                     facts = facts_lost_by(self.timeline, answer, attributor)
                     if any(fact.finding.at == here for fact in facts):
                         return answer

@@ -40,7 +40,7 @@ from memreplay.tui.screens.dialogs import PickScreen, TypingScreen, opening
 from memreplay.tui.screens.why import WhyScreen
 from memreplay.tui.sources import ReplaySource, labels_in, recorded, recorded_run
 from memreplay.tui.terminal import keys_of
-from memreplay.tui.widgets.lines_view import Bar, Legend, LinesView
+from memreplay.tui.widgets.lines_view import Bar, Fixed, Legend
 from memreplay.views.panels.answers import (
     AnswersTable,
     Labels,
@@ -256,7 +256,7 @@ class ResultsTab(ListingScreen[None]):
         return self.sources[place]
 
 
-class Details(LinesView, can_focus=False):
+class Details(Fixed):
     """The selected question in full."""
 
 

@@ -19,6 +19,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from memory_backends.text import folded
+from memreplay.numbers import counted
 from memreplay.tui.actions import bindings_of
 from memreplay.views.document import Document, Layout, LinesDocument
 from memreplay.views.text import Line, Row, Span, Tone, line, marked, one_line, visible, words_in
@@ -148,6 +149,8 @@ class LinesView(ScrollView, can_focus=True):
     ALLOW_SELECT = False
     SHOWS_PLACE: ClassVar[bool] = True
     """True if the last cell of each row shows a scroll thumb."""
+    TELLS_REST: ClassVar[bool] = False
+    """True if the last row counts the rows below that do not fit."""
 
     @dataclass
     class Followed(Message):
@@ -298,6 +301,11 @@ class LinesView(ScrollView, can_focus=True):
         self._extend_to(layout.total)
         if self._found:
             rows = [row if row is None else marked(row, self._found) for row in rows]
+        if self.TELLS_REST:
+            layout.measure(0, before=0, after=sys.maxsize)
+            rest = layout.total - top - height
+            if rest > 0 and height > 1:
+                rows[-1] = Row((Span(f"… {counted(rest + 1, 'more row')}", "warn"),))
         block = self.highlighted
         if block is not None and block < len(self._document):
             first, end = layout.start(block) - top, layout.start(block + 1) - top
@@ -467,7 +475,13 @@ class LinesView(ScrollView, can_focus=True):
                 self.select(block)
 
 
-class Bar(LinesView, can_focus=False):
+class Fixed(LinesView, can_focus=False):
+    """A view of few rows that no cursor moves through: the last row says how many do not fit."""
+
+    TELLS_REST = True
+
+
+class Bar(Fixed):
     """A single row."""
 
     SHOWS_PLACE = False
@@ -477,7 +491,7 @@ class Bar(LinesView, can_focus=False):
         self.show([line(*parts, most=1)])
 
 
-class Legend(Bar, can_focus=False):
+class Legend(Bar):
     """Meanings of the signs of a screen, in as many rows as that takes."""
 
     def say(self, *parts: str | Span) -> None:
@@ -485,7 +499,7 @@ class Legend(Bar, can_focus=False):
         self.show([line(*parts, hang=1)])
 
 
-class Head(LinesView, can_focus=False):
+class Head(Fixed):
     """The few lines that a page is about. They stay in sight wherever the page below is scrolled to."""
 
     SHOWS_PLACE = False

@@ -14,7 +14,7 @@ from memreplay.debugger.lifetime import Lifetime
 from memreplay.timeline.markers import Column, MarkKind, SessionStart, column_of
 from memreplay.timeline.timeline import Timeline
 from memreplay.tui.widgets.lines_view import Bar
-from memreplay.views.text import Line, Span, Tone, line
+from memreplay.views.text import Line, Span, Tone, clip, line
 
 _TICKS: Final[Mapping[MarkKind, tuple[str, Tone]]] = {
     "error": ("!", "bad"),
@@ -136,22 +136,25 @@ def _label_of(start: SessionStart) -> str:
 
 
 def _lifetime_row(name: str, life: Lifetime, shares: Sequence[_Share], width: int) -> Line:
-    """Return the row of a memory: where it knows the answer. Its name stands on the side with more room."""
+    """Return the row of a memory: a bar where it knows the answer, and its name.
+
+    The name stands on the side with more room. If that is too narrow it stands in the bar, whose ends stay in
+    sight; where that is too narrow as well, the name is clipped.
+    """
     cells = [
         any(life.knows(turn) for turn in range(share.column.first, share.column.last + 1))
         for share in shares
         for _ in range(share.end - share.start)
     ]
     text = ["█" if known else " " for known in cells]
-    label = f" {name}: {_span_of(life)} "
     first = cells.index(True) if True in cells else len(cells)
-    after = len(cells) - cells[::-1].index(True) if True in cells else 0
-    start = 0 if first >= len(cells) - after else after
-    room = first if start == 0 else len(cells) - after
-    if len(label) > room:
-        # No side has room: the name goes into the bar.
-        start, room = min(first, max(width - len(label), 0)), len(label)
-    label = label[:room]
+    after = len(cells) - cells[::-1].index(True) if True in cells else len(cells)
+    sides = sorted([(first, 0), (len(cells) - after, after)], key=lambda side: side[0], reverse=True)
+    rooms = [*sides, (after - first - 2, first + 1)]
+    span = f": {_span_of(life)} "
+    wanted = len(span) + len(name) + 1
+    room, start = next((each for each in rooms if each[0] >= wanted), max(rooms))
+    label = f" {clip(name, max(room - len(span) - 1, 1))}{span}"[:room]
     before, behind = "".join(text[:start]), "".join(text[start + len(label) :])
     return line(Span(before, "good"), Span(label, "key"), Span(behind, "good"), most=1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import groupby
 from typing import Final
@@ -16,12 +17,14 @@ from memreplay.debugger.biography import (
     RetrievalOutcome,
     StoredItem,
 )
+from memreplay.numbers import counted
 from memreplay.views.panels import short_key
 from memreplay.views.panels.answers import SIGNS
 from memreplay.views.subjects import DecisionSubject, PositionSubject, TurnSubject
-from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs
+from memreplay.views.text import Line, Span, Tone, line, one_line, paragraphs, wrapped
 
-_MOST_SIGHTINGS: Final = 8
+_FEWEST_SIGHTINGS: Final = 8
+"""Ranks of a turn that are listed even where there is no room for all steps of a biography."""
 _INDENT = 6
 _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
     "in_prompt": ("✓ in the prompt", "good"),
@@ -33,18 +36,30 @@ _REACH: Final[dict[Reach, tuple[str, Tone]]] = {
 
 
 def biography_lines(
-    conversation: Conversation, lives: Sequence[Biography], question: Question | None, answerable: int | None = None
+    conversation: Conversation,
+    lives: Sequence[Biography],
+    question: Question | None,
+    answerable: int | None = None,
+    room: tuple[int, int] = (0, 0),
 ) -> list[Line]:
     """Return the path of each evidence turn through one memory.
 
     ``answerable`` is the position from which what is stored holds the answer of the question; None for never.
+    ``room`` are the columns and rows of the view: as many ranks of each turn are listed as fit, the latest ones.
     """
-    lines = [] if question is None else list(_known_lines(lives, answerable))
-    for life in lives:
-        if lines:
-            lines.append(line(""))
-        lines += _life_lines(conversation, life)
-    return lines
+
+    def lines_with(most: int) -> list[Line]:
+        lines = [] if question is None else list(_known_lines(lives, answerable))
+        for life in lives:
+            if lines:
+                lines.append(line(""))
+            lines += _life_lines(conversation, life, most)
+        return lines
+
+    width, height = room
+    wanted = range(_FEWEST_SIGHTINGS + 1, max((len(life.retrievals.ranks) for life in lives), default=0) + 1)
+    fitting = bisect_right(wanted, height, key=lambda most: len(wrapped(lines_with(most), max(width, 1))))
+    return lines_with(_FEWEST_SIGHTINGS + fitting)
 
 
 def _known_lines(lives: Sequence[Biography], start: int | None) -> Iterator[Line]:
@@ -57,7 +72,7 @@ def _known_lines(lives: Sequence[Biography], start: int | None) -> Iterator[Line
         yield line(Span(f"✓ what was stored holds the answer from turn {start}", "good"), about=about)
 
 
-def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
+def _life_lines(conversation: Conversation, life: Biography, most: int) -> Iterator[Line]:
     turn = conversation.turns_by_id[life.turn_id]
     who = one_line(conversation.label_of(turn))
     yield _step(
@@ -84,7 +99,7 @@ def _life_lines(conversation: Conversation, life: Biography) -> Iterator[Line]:
         yield line(Span(f"{'':>6}", "dim"), Span("– what was stored was not recorded", "dim"))
     elif not life.stored:
         yield line(Span(f"{'':>6}", "dim"), Span("✗ none of it was ever stored", "bad"))
-    yield from _sighting_lines(life.retrievals, life)
+    yield from _sighting_lines(life.retrievals, life, most)
     for question in life.asked:
         yield from _asked_lines(question, life)
 
@@ -117,7 +132,7 @@ def _stored_lines(turn: int, form: str, place: str, items: Sequence[StoredItem],
             yield _step(stored.removed_at, "removed", gone, about=_at(stored.removed_at, life))
 
 
-def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
+def _sighting_lines(seen: RetrievalHistory, life: Biography, most: int) -> Iterator[Line]:
     found = sum(not below for _, _, below in seen.ranks) if seen.in_prompt is None else seen.in_prompt
     yield line(
         Span(f"{'':>6}", "dim"),
@@ -129,12 +144,10 @@ def _sighting_lines(seen: RetrievalHistory, life: Biography) -> Iterator[Line]:
             "plain" if found else "dim",
         ),
     )
-    if len(seen.ranks) > _MOST_SIGHTINGS:
-        earlier = (
-            f"{len(seen.ranks) - _MOST_SIGHTINGS:,} earlier ranks are not listed: the replay has them at each turn"
-        )
+    if (left_out := len(seen.ranks) - most) > 0:
+        earlier = f"{counted(left_out, 'earlier rank')} not listed: the replay has them at each turn"
         yield line(" " * _INDENT, Span(earlier, "dim"), hang=_INDENT)
-    for turn, rank, below in seen.ranks[-_MOST_SIGHTINGS:]:
+    for turn, rank, below in seen.ranks[-most:]:
         place = Span(f"rank {rank}{', below the cut' if below else ''}", "dim" if below else "plain")
         yield _step(turn, "", place, about=_at(turn, life))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from memory_backends.stores.trace import Extraction, ModelCall
@@ -29,6 +29,13 @@ def writer_view(timeline: Timeline, backend: str, cursor: int) -> View:
         lines.append(line(Span(f"⋯ {len(calls) - _MOST_CALLS:,} more calls", "dim")))
     shown = lines or placeholder(waiting(cursor, "the writer was not called at this turn"))
     return lines_view("writer", shown, note=f"{len(calls):,}" if calls else "")
+
+
+def no_writer_words(timeline: Timeline, backends: Sequence[str]) -> str:
+    """Return in a sentence that none of these memories was seen to ask a model what to write; empty if one was."""
+    if any(map(timeline.calls_a_model, backends)):
+        return ""
+    return f"There is no writer to ask again: no call of a writing model is recorded of {', '.join(backends)}."
 
 
 def call_lines(call: ModelCall | Extraction) -> list[Line]:
