@@ -13,7 +13,7 @@ from memreplay.numbers import UNKNOWN, counted, dollars, share
 from memreplay.printable import printable
 from memreplay.scoring.agreement import RATERS, Disagreement, JudgeResults
 from memreplay.scoring.attribution import verdict_failure
-from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
+from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of, unequal_prompts
 from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.groups import facts_of, key_of
 from memreplay.scoring.results import BackendResults, Comparison, Results
@@ -240,8 +240,10 @@ def _is_clear(compared: Comparison) -> bool:
 
 
 def _in_everyday_words(compared: Comparison) -> str:
-    beyond = "" if compared.significant else "; other conversations may give another result"
-    return f"{_counts(compared)}{beyond}."
+    parts = [_counts(compared), unequal_prompts(compared)]
+    if not compared.significant:
+        parts.append("other conversations may give another result")
+    return f"{'; '.join(filter(None, parts))}."
 
 
 def _counts(compared: Comparison) -> str:
