@@ -131,6 +131,19 @@ def test_a_brief_report_is_one_sentence_and_one_question_at_two_memories() -> No
     assert len(brief) < len(report_page(answers.results(), [answers])) / 2
 
 
+def test_the_page_draws_estimates_dashed_and_says_what_limits_the_reader(run_cli: RunCli, tmp_path: Path) -> None:
+    asked = ("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3")
+    for backend, options in (("hybrid", ("--context-tokens", 300)), ("rag", ())):
+        page = tmp_path / f"{backend}.html"
+        assert run_cli(*asked, "--backend", backend, *options, "--output", page).code == 0
+        (figure,) = re.findall(r'<figure id="figure-budget".*?</figure>', page.read_text(), re.DOTALL)
+        is_estimated = backend == "hybrid"
+        assert ('stroke-dasharray="6,4"' in figure) == ("~" in figure) == is_estimated
+        assert ("a dashed curve is an estimate" in figure) == ("at the upright line" in figure) == is_estimated
+        assert ("context 300 tokens" if is_estimated else "context not limited") in page.read_text()
+        assert 'id="figure-equal-tokens"' not in page.read_text(), "these figures are part of the curve"
+
+
 def test_the_command_writes_a_brief_report_beside_the_recording(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,12 @@ from typing import Any
 
 from memory_backends.controls import CONTROLS
 from memreplay.debugger.budget import facts_of, has_evidence, names_of
-from memreplay.debugger.recut import Limits, Ranking
 from memreplay.debugger.sweep import Found, Swept, swept
 from memreplay.grading.failures import GradingError
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import Key
+from memreplay.scoring.recut import Limits, Ranking
 from memreplay.timeline.timeline import Timeline
 
 HITS = (1, 3, 5, 10, 20)
