@@ -137,13 +137,11 @@ class BudgetScreen(PlaceScreen[None]):
         if self._swept is None:
             settings.show([line(Span("reading every prompt …", "dim"))])
             return
-        lines: list[Line] = []
+        lines = [line(Span(said), hang=1) for said in self._left_out()]
         for result in self._swept:
-            lines.append(line(Span(one_line(result.backend), "strong")))
+            lines += [line()] * bool(lines) + [line(Span(one_line(result.backend), "strong"))]
             lines += [replace(row, most=None, hang=4) for row in as_lines(sweep_table(result))]
             lines += [line(Span(" "), Span(said), hang=1) for said in sweep_sentences(result)]
-            lines.append(line())
-        lines += [line(Span(said), hang=1) for said in self._left_out()]
         settings.show(lines or [line(Span("no ranking or evidence was recorded", "dim"))])
 
     def _left_out(self) -> Iterator[str]:
