@@ -49,6 +49,11 @@ def whole_share(value: float | None) -> str:
     return UNKNOWN if value is None else f"{100 * value:.0f} %"
 
 
+def estimate(figure: str) -> str:
+    """Return a figure with the mark of what was not measured: ``~42 %``."""
+    return figure if figure == UNKNOWN else f"~{figure}"
+
+
 def share_of(value: float | None, n: int) -> str:
     """Return a share with the number that it is a share of: ``41.7 % of 60``."""
     return UNKNOWN if value is None else f"{share(value)} of {n}"

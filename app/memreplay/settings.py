@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
@@ -286,6 +286,13 @@ def command_line(values: Mapping[str, Any]) -> list[str]:
             case _:
                 words += [f"--{name}", str(value)]
     return words
+
+
+def budget_words(context_tokens: int | None, models: Collection[str]) -> str:
+    """Return what limits the memory in a prompt; the embedded reader has no window."""
+    if context_tokens is not None:
+        return f"{context_tokens:,} tokens"
+    return "not limited" if set(models) == {EXTRACTIVE_MODEL} else "the model's window"
 
 
 def value_words(value: Any) -> str:

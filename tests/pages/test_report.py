@@ -141,6 +141,19 @@ def test_the_prompt_that_held_the_answer_is_shown_where_it_holds_it(before: str)
     assert max(map(len, marked)) < 300
 
 
+def test_the_page_draws_estimates_dashed_and_says_what_limits_the_reader(run_cli: RunCli, tmp_path: Path) -> None:
+    asked = ("--batch", "--dataset", "identity-01", "--recording", tmp_path / "r.sqlite3")
+    for backend, options in (("hybrid", ("--context-tokens", 300)), ("rag", ())):
+        page = tmp_path / f"{backend}.html"
+        assert run_cli(*asked, "--backend", backend, *options, "--output", page).code == 0
+        (figure,) = re.findall(r'<figure id="figure-budget".*?</figure>', page.read_text(), re.DOTALL)
+        is_estimated = backend == "hybrid"
+        assert ('stroke-dasharray="6,4"' in figure) == ("~" in figure) == is_estimated
+        assert ("a dashed curve is an estimate" in figure) == ("at the upright line" in figure) == is_estimated
+        assert ("context 300 tokens" if is_estimated else "context not limited") in page.read_text()
+        assert 'id="figure-equal-tokens"' not in page.read_text(), "these figures are part of the curve"
+
+
 def test_the_command_writes_a_brief_report_beside_the_recording(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -214,10 +214,39 @@ async def test_settings_stand_beside_the_budget_curve(recorded: Launch) -> None:
         await until(pilot, lambda: isinstance(pilot.app.screen, BudgetScreen))
         await until(pilot, lambda: "tokens" in text_of(pilot, "#header"))
         await pilot.press("tab")
-        await until(pilot, lambda: "no ranking or evidence was recorded" in text_of(pilot, "#plot"))
+        await until(pilot, lambda: "no ranking or evidence was recorded" in text_of(pilot, "#settings"))
         assert "SETTINGS" in text_of(pilot, "#header")
         await pilot.press("tab")
         await until(pilot, lambda: "BUDGET" in text_of(pilot, "#header"))
+
+
+@pytest.mark.parametrize("size", [(200, 60), (120, 36), (80, 24)])
+async def test_all_settings_can_be_scrolled_to_and_none_is_chosen_by_an_estimate(
+    launch: Launch, size: tuple[int, int]
+) -> None:
+    async with open_app(replace(launch, recordings=lambda: [demo_recording()]), size) as pilot:
+        await until(pilot, lambda: pilot.app.screen.query_one("#recordings", OptionList).highlighted == 0)
+        await pilot.press("R")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ResultsScreen))
+        await pilot.press("u")
+        await until(pilot, lambda: isinstance(pilot.app.screen, BudgetScreen))
+        await until(pilot, lambda: "at 1,024 tokens" in text_of(pilot, "#header"))
+        await pilot.press("tab")
+        await until(pilot, lambda: "chosen" in text_of(pilot, "#settings"))
+        settings = pilot.app.screen.query_one("#settings", LinesView)
+        assert settings.text.count("Pareto front") > 2 and "full_context" in settings.text
+        top = seen(settings)
+        assert " ".join(top.split()).startswith(
+            "hybrid: it composes its prompt anew for each setting; memreplay sweep FILE asks it under each. rag"
+        ), "it has no row, and no setting is chosen for it"
+        await pilot.press("G")
+        await pilot.pause()
+        assert " ".join(seen(settings).split()).endswith("memreplay sweep --split reports it on others.")
+        await pilot.press("g", "j", "ctrl+f", "pageup", "up")
+        await pilot.pause()
+        assert seen(settings) == top
+        await pilot.press("question_mark")
+        await until(pilot, lambda: "Scroll the settings down by a page." in text_of(pilot, "#help"))
 
 
 async def test_n_walks_the_wrong_answers_of_one_filter_across_conversations_without_losing_the_place(

@@ -242,6 +242,7 @@ def _rows(
             answer_key,
             answer.judged,
             labels.get(ask_key(answer.asked)),
+            run.settings,
         )
 
 

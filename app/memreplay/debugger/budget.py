@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Any
 
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Frozen, Question
-from memreplay.debugger.recut import Limits, Ranking
 from memreplay.engine.events import QuestionAsked
-from memreplay.grading.failures import GradingError
+from memreplay.grading.failures import GradingError, grading_one_answer
 from memreplay.llm import AGENT_MODEL, AS_RECORDED
 from memreplay.llm.tokens import token_counter
 from memreplay.numbers import whole_share
 from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.equal_tokens import HeldByCuts
 from memreplay.scoring.groups import AskedOf, Key, facts_among
+from memreplay.scoring.recut import Ranking
 from memreplay.scoring.statistics import wilson_interval
 from memreplay.timeline.timeline import Timeline
 
@@ -45,15 +46,16 @@ class MemoryCurve(Frozen):
 
     They are null where nothing can be known: the memory ranked nothing that was recorded, or no question names its
     evidence. ``n`` counts the facts: a question in words and with options is one. ``estimated``: it composes its
-    prompt anew for each budget, so that only a fork says exactly what it would do. ``as_recorded`` is the share at
-    the limits of the run, and ``accuracy`` the share of the same questions that were answered right there; null
-    where none was graded.
+    prompt anew for each budget, so that only the memory itself says exactly what it would do. ``estimates`` says so
+    of each share: that at the limits of the run was recorded. ``as_recorded`` is the share at these limits, and
+    ``accuracy`` the share of the same questions that were answered right there; null where none was graded.
     """
 
     answer_in_prompt: tuple[float | None, ...]
     interval: tuple[tuple[float, float] | None, ...]
     n: int
     estimated: bool
+    estimates: tuple[bool, ...]
     as_recorded: float | None = None
     accuracy: float | None = None
 
@@ -61,7 +63,8 @@ class MemoryCurve(Frozen):
 class Crossing(Frozen):
     """Two curves that cross: below ``tokens`` the first memory is ahead, from there on the second.
 
-    ``below`` and ``above`` are the budgets at which each leads most, with both shares.
+    ``below`` and ``above`` are the budgets at which each leads most, with both shares. ``estimated`` is whether one
+    of these shares is an estimate.
     """
 
     first: str
@@ -69,12 +72,14 @@ class Crossing(Frozen):
     tokens: int
     below: tuple[int, float, float]
     above: tuple[int, float, float]
+    estimated: bool = False
 
     @property
     def words(self) -> str:
         """Return the crossing in a sentence."""
+        by = "by estimate, " if self.estimated else ""
         return (
-            f"{self.first} is ahead of {self.second} below {self.tokens:,} tokens"
+            f"{by}{self.first} is ahead of {self.second} below {self.tokens:,} tokens"
             f" ({_shares(self.below)}), {self.second} from there on ({_shares(self.above)})"
         )
 
@@ -107,13 +112,13 @@ class BudgetCurves(Frozen):
         if not found and len(known) > 1:
             found.append("No memory overtakes another at a larger budget by more than one question.")
         if estimated and self.published:
-            found.append(f"{', '.join(estimated)}: estimated by the first memories of each published context.")
+            found.append(f"{', '.join(estimated)}: estimated (~) by the first memories of each published context.")
         elif estimated and self.of_agent:
-            found.append(f"{', '.join(estimated)}: estimated by the first items of each recorded read.")
+            found.append(f"{', '.join(estimated)}: estimated (~) by the first items of each recorded read.")
         elif estimated:
             found.append(
-                f"{', '.join(estimated)}: estimated, since such a memory composes its prompt anew for each budget;"
-                " memreplay fork FILE --set context-tokens=N asks it."
+                f"{', '.join(estimated)}: estimated (~), since such a memory composes its prompt anew for each"
+                " budget; memreplay sweep FILE --over context-tokens=N asks it."
             )
         if unknown:
             why = (
@@ -137,49 +142,22 @@ class BudgetCurves(Frozen):
         }
 
 
-@dataclass
-class _Held:
-    """Looks for the answer to one question in prompts; equal prompts are read once."""
-
-    ranking: Ranking
-    is_in: Callable[[QuestionAsked], bool]
-    hits: int
-    _known: dict[tuple[object, ...], bool] = field(default_factory=dict)
-    _needed: int = 0
-
-    def at(self, tokens: int) -> bool:
-        cut = self.ranking.cut(Limits(self.hits, tokens))
-        assert cut is not None
-        self._needed = cut.needed
-        key = tuple((hit.id, hit.turns, len(hit.text)) for hit in cut.asked.hits if hit.in_prompt)
-        if key not in self._known:
-            self._known[key] = self.is_in(cut.asked)
-        return self._known[key]
-
-    def over(self, budgets: Sequence[int]) -> list[bool]:
-        """Return whether each prompt holds it.
-
-        A longer end of a log holds all that a shorter one does; budgets with room for every hit make one prompt.
-        """
-        if self.ranking.is_ranked:
-            held: list[bool] = []
-            for tokens in budgets:
-                held.append(self.at(tokens))
-                if tokens >= self._needed:
-                    break
-            return held + held[-1:] * (len(budgets) - len(held))
-        first = bisect_left(budgets, True, key=self.at)
-        return [place >= first for place in range(len(budgets))]
+def _held_over(held: HeldByCuts, budgets: Sequence[int]) -> list[bool]:
+    """Return whether each prompt holds the answer. A longer end of a log holds all that a shorter one does."""
+    if held.ranking.is_ranked:
+        return [held.at(tokens).evidence for tokens in budgets]
+    first = bisect_left(budgets, True, key=lambda tokens: held.at(tokens).evidence)
+    return [place >= first for place in range(len(budgets))]
 
 
 @dataclass
 class _Found:
     """The findings on one memory over all conversations: by fact, whether each prompt held the answer, and which
-    recorded ones did.
+    recorded ones did; by budget, whether that is an estimate.
     """
 
     held: dict[Key, list[bool]] = field(default_factory=dict)
-    estimated: bool = False
+    estimated: list[bool] = field(default_factory=lambda: [False] * len(FINE_BUDGETS))
     recorded: dict[Key, list[bool]] = field(default_factory=lambda: defaultdict(list))
     right: list[bool] = field(default_factory=list)
 
@@ -198,26 +176,30 @@ def budget_curves(
     hits = top_k or 0
     for timeline in timelines:
         attributor = Attributor(timeline)
-        asked = [answer for answer in timeline.answers() if not answer.asked.by_hand and not answer.asked.repeat]
-        names, facts = names_of([answer.asked for answer in asked]), facts_of(timeline.conversation)
-        for answer in asked:
-            if answer.asked.backend in CONTROLS:
+        answers = [answer for answer in timeline.answers() if not answer.asked.by_hand and not answer.asked.repeat]
+        names, facts = names_of([answer.asked for answer in answers]), facts_of(timeline.conversation)
+        for answer in answers:
+            asked = answer.asked
+            if asked.backend in CONTROLS:
                 continue
-            memory = found.setdefault(names[answer.asked.backend, answer.asked.model], _Found())
-            question = timeline.question(answer.asked.question_id)
-            ranking = Ranking(timeline.conversation, answer.asked, settings, token_counter(answer.asked.model))
+            memory = found.setdefault(names[asked.backend, asked.model], _Found())
+            question = timeline.question(asked.question_id)
+            ranking = Ranking(timeline.conversation, asked, settings, token_counter(asked.model))
             # A context of another program has as many memories as it has; nobody set a limit.
             most = top_k or ranking.limits.hits if ranking.is_published else (hits := hits or ranking.limits.hits)
             if question is None or not has_evidence(question) or ranking.filling == "unknown":
                 continue
-            fact = facts[question.id]
+            fact, answerable, stages = facts[question.id], attributor.answerable(question), attributor.stages(asked)
+            held = HeldByCuts(ranking, answerable, stages, most)
             try:
-                recorded = attributor.is_in_prompt(answer.asked)
+                recorded = attributor.is_in_prompt(asked)
                 if fact not in memory.held:
-                    memory.held[fact] = _Held(ranking, attributor.is_in_prompt, most).over(FINE_BUDGETS)
+                    with grading_one_answer():
+                        memory.held[fact] = _held_over(held, FINE_BUDGETS)
             except GradingError:
                 continue
-            memory.estimated |= ranking.is_estimated
+            estimates = map(held.is_estimated_at, FINE_BUDGETS)
+            memory.estimated = [any(pair) for pair in zip(memory.estimated, estimates, strict=True)]
             memory.recorded[fact].append(recorded)
             if answer.scored is not None and answer.scored.score.outcome != "error":
                 memory.right.append(answer.scored.score.outcome == "correct")
@@ -265,13 +247,15 @@ def _curve(memory: _Found) -> MemoryCurve:
     n = len(memory.held)
     if not n:
         nothing = (None,) * len(BUDGETS)
-        return MemoryCurve(answer_in_prompt=nothing, interval=nothing, n=0, estimated=False)
+        none = (False,) * len(BUDGETS)
+        return MemoryCurve(answer_in_prompt=nothing, interval=nothing, n=0, estimated=False, estimates=none)
     shares = memory.shares()[::_STEPS]
     return MemoryCurve(
         answer_in_prompt=tuple(shares),
         interval=tuple(wilson_interval(share * n, n) for share in shares),
         n=n,
-        estimated=memory.estimated,
+        estimated=any(memory.estimated),
+        estimates=tuple(memory.estimated[::_STEPS]),
         as_recorded=sum(sum(held) / len(held) for held in memory.recorded.values()) / n,
         accuracy=sum(memory.right) / len(memory.right) if memory.right else None,
     )
@@ -291,7 +275,15 @@ def _crossings(found: Mapping[str, _Found]) -> Iterator[Crossing]:
                 (FINE_BUDGETS[place], sides[0][place] / len(both), sides[1][place] / len(both))
                 for place in (below, above)
             ]
-            yield Crossing(first=names[0], second=names[1], tokens=tokens, below=ends[0], above=ends[1])
+            estimated = any(memory.estimated[place] for memory in (a, b) for place in (below, above))
+            yield Crossing(
+                first=names[0],
+                second=names[1],
+                tokens=tokens,
+                below=ends[0],
+                above=ends[1],
+                estimated=estimated,
+            )
 
 
 def _changes(of_a: Sequence[int], of_b: Sequence[int]) -> Iterator[tuple[int, int, int]]:

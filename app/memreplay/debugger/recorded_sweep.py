@@ -10,12 +10,12 @@ from typing import Any
 
 from memory_backends.controls import CONTROLS
 from memreplay.debugger.budget import facts_of, has_evidence, names_of
-from memreplay.debugger.recut import Limits, Ranking
 from memreplay.debugger.sweep import Found, Swept, swept
 from memreplay.grading.failures import GradingError
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.groups import Key
+from memreplay.scoring.recut import Limits, Ranking
 from memreplay.timeline.timeline import Timeline
 
 HITS = (1, 3, 5, 10, 20)
@@ -27,10 +27,12 @@ def sweeps_of_rankings(timelines: Iterable[Timeline], settings: Mapping[str, Any
     """Return the settings of each memory of a run, those of the run first. Slow: every prompt is read.
 
     A fact that is asked in words and with options counts once. Memories whose rankings were not recorded are left
-    out, and so are settings that give what another one gives.
+    out, and so are those of which a recut is an estimate: estimates choose no setting. Settings that give what
+    another one gives are left out too.
     """
     found: dict[str, dict[str, list[Found]]] = {}
     known: dict[str, set[Key]] = {}
+    estimated: set[str] = set()
     for timeline in timelines:
         attributor = Attributor(timeline)
         asked = [
@@ -45,9 +47,12 @@ def sweeps_of_rankings(timelines: Iterable[Timeline], settings: Mapping[str, Any
                 each.backend in CONTROLS
                 or question is None
                 or not has_evidence(question)
-                or ranking.filling in ("unknown", "published")
+                or ranking.filling == "unknown"
                 or facts[question.id] in known.setdefault(name, set())
             ):
+                continue
+            if ranking.is_estimated:
+                estimated.add(name)
                 continue
             try:
                 rows = _found(ranking, attributor)
@@ -56,7 +61,7 @@ def sweeps_of_rankings(timelines: Iterable[Timeline], settings: Mapping[str, Any
             known[name].add(facts[question.id])
             for words, row in rows.items():
                 found.setdefault(name, {}).setdefault(words, []).append(row)
-    return [swept(name, _different(rows)) for name, rows in found.items()]
+    return [swept(name, _different(rows)) for name, rows in found.items() if name not in estimated]
 
 
 def _different(found: Mapping[str, Sequence[Found]]) -> dict[str, Sequence[Found]]:

@@ -11,7 +11,7 @@ from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import InfoLocation, Salience
 from memreplay.debugger.budget import BudgetCurves
 from memreplay.numbers import UNKNOWN, counted, dollars, interval, share, whole_share
-from memreplay.pages.plots import PATTERNS, WIDTH, Spec, percent_axis, series
+from memreplay.pages.plots import PATTERNS, WIDTH, Spec, dashed_if_estimated, percent_axis, series
 from memreplay.pages.questions import RowKey, row_key, without_prefix
 from memreplay.scoring import By
 from memreplay.scoring.comparisons import contestants_of
@@ -23,7 +23,7 @@ from memreplay.scoring.statistics import clustered_interval
 from memreplay.scoring.verdicts import LABELS, VERDICTS
 from memreplay.views.panels.budget import budget_table
 from memreplay.views.table import Table
-from memreplay.views.tables import breakdown_table, names_of_groups
+from memreplay.views.tables import breakdown_table, names_of_groups, share_at
 
 _DISTANCE_BINS = 5
 
@@ -74,10 +74,11 @@ class Answers:
 
 def figures_of(answers: Answers) -> list[Figure]:
     """Return the plots that the answers allow, in the order of the page."""
+    by_budget = _by_budget(answers)
     made = [
-        _by_budget(answers),
+        by_budget,
         _accuracy(answers),
-        _at_equal_tokens(answers),
+        None if by_budget is not None else _at_equal_tokens(answers),
         *_against_effort(answers),
         _stages(answers),
         _position_by_salience(answers),
@@ -95,14 +96,16 @@ def _by_budget(answers: Answers) -> Figure | None:
     if curves is None or not known:
         return None
     values = [
-        {"backend": name, "budget": str(tokens), "share": share, "low": bounds[0], "high": bounds[1]}
+        {"backend": name, "budget": tokens, "share": share, "estimated": curve.estimated}
         for name, curve in known.items()
-        for tokens, share, bounds in zip(curves.budgets, curve.answer_in_prompt, curve.interval, strict=True)
-        if share is not None and bounds is not None
+        for tokens, share in zip(curves.budgets, curve.answer_in_prompt, strict=True)
+        if share is not None
     ]
-    budgets = list(map(str, curves.budgets))
-    axis = {"title": "tokens of memory in the prompt", "labelAngle": 0}
-    x = {"field": "budget", "type": "ordinal", "sort": budgets, "axis": axis}
+    run_at = curves.context_tokens
+    ends = [*curves.budgets, *(() if run_at is None else (max(run_at, 1),))]
+    axis = {"title": "tokens of memory in the prompt", "values": list(curves.budgets), "format": ",d"}
+    scale = {"type": "log", "base": 2, "domain": [min(ends), max(ends)], "nice": False}
+    x = {"field": "budget", "type": "quantitative", "scale": scale, "axis": axis}
     layers: list[dict[str, Any]] = [
         {
             "mark": {"type": "line", "point": {"filled": False, "size": 80, "strokeWidth": 2}},
@@ -110,19 +113,19 @@ def _by_budget(answers: Answers) -> Figure | None:
                 "x": x,
                 "y": {"field": "share", **percent_axis("questions whose answer is in the prompt")},
                 **series(answers.names, list(known)),
+                **dashed_if_estimated(),
             },
         }
     ]
-    if curves.context_tokens is not None:
-        run_at = max(curves.context_tokens, 1)
-        cursor = str(min(curves.budgets, key=lambda budget: max(budget / run_at, run_at / budget)))
-        rule = {"type": "rule", "strokeDash": [4, 4], "opacity": 0.6}
-        layers.append({"data": {"values": [{"budget": cursor}]}, "mark": rule, "encoding": {"x": x}})
-    run = "" if curves.context_tokens is None else f" The run had {curves.context_tokens:,}, near the dashed line."
+    if run_at is not None:
+        rule = {"type": "rule", "opacity": 0.6}
+        layers.append({"data": {"values": [{"budget": max(run_at, 1)}]}, "mark": rule, "encoding": {"x": x}})
+    run = "" if run_at is None else f" The run had {run_at:,}, at the upright line."
     return Figure(
         id="budget",
         about=f"How much of what a question needs reaches the prompt, with top {curves.top_k} hits and so many"
-        f" tokens of memory.{run} Read off the recorded rankings, cut again at each budget. "
+        f" tokens of memory.{run} Read off the recorded rankings, cut again at each budget"
+        f"{'; a dashed curve is an estimate' if any(curve.estimated for curve in known.values()) else ''}. "
         + " ".join(curves.sentences),
         n="; ".join(f"{name}: n = {curve.n}" for name, curve in known.items()),
         spec={"data": {"values": values}, "width": WIDTH - 120, "height": 240, "layer": layers},
@@ -239,7 +242,7 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
     if not measured:
         return None
     values = [
-        {"backend": name, "budget": budget, "evidence": held.evidence}
+        {"backend": name, "budget": budget, "evidence": held.evidence, "estimated": held.estimated}
         for name, found in measured.items()
         for budget, held in (found.at_tokens or {}).items()
     ]
@@ -258,20 +261,21 @@ def _at_equal_tokens(answers: Answers) -> Figure | None:
             },
             "y": {"field": "evidence", **percent_axis("questions with their answer")},
             **series(answers.names, list(measured)),
+            **dashed_if_estimated(),
         },
     }
     return Figure(
         id="equal-tokens",
         about="The share of questions whose answer a prompt of so many tokens would hold, word for word or by its"
         " content, read off what the memory retrieved. Hits have different sizes, so memories are compared at equal"
-        " tokens. Memories that rank nothing are left out.",
-        n="; ".join(f"{name}: n = {counted(found.questions, 'answer')}" for name, found in measured.items()),
+        " tokens. A dashed line is an estimate. Memories that rank nothing are left out.",
+        n="; ".join(f"{name}: n = {counted(found.facts, 'fact')}" for name, found in measured.items()),
         spec=spec,
         table=Table.of(
             "Answers at equal tokens",
-            ("memory", "answers", *(f"{int(budget):,} tokens" for budget in budgets)),
+            ("memory", "facts", *(f"{int(budget):,} tokens" for budget in budgets)),
             [
-                (name, str(found.questions), *(share(held.evidence) for held in (found.at_tokens or {}).values()))
+                (name, str(found.facts), *(share_at(at, "evidence") for at in (found.at_tokens or {}).values()))
                 for name, found in measured.items()
             ],
         ),

@@ -95,6 +95,12 @@ def percent_axis(title: str) -> dict[str, Any]:
     }
 
 
+def dashed_if_estimated() -> dict[str, Any]:
+    """Draw the lines of what is ``estimated`` dashed."""
+    scale = {"domain": [False, True], "range": [[1, 0], [6, 4]]}
+    return {"strokeDash": {"field": "estimated", "type": "nominal", "scale": scale, "legend": None}}
+
+
 def series(names: Sequence[str], drawn: Sequence[str] | None = None) -> dict[str, Any]:
     """Shape and colour by ``backend``, the same in every plot of a page. The legend names ``drawn``, or all."""
     colours = [f"var(--series{number % 6})" for number in range(len(names))]

@@ -18,7 +18,7 @@ from memreplay.scoring.aggregates import build_results
 from memreplay.scoring.question_row import QuestionRow
 from memreplay.scoring.results import BackendResults, Comparison, Results
 from memreplay.scoring.run_comparison import RunComparison
-from memreplay.settings import AS_GIVEN, command_line, value_words
+from memreplay.settings import AS_GIVEN, budget_words, command_line, value_words
 from memreplay.views.remarks import conclusions, remarks
 from memreplay.views.tables import legend_of, tables_of
 
@@ -162,7 +162,7 @@ def _set_up(settings: Mapping[str, Any]) -> str:
     """Return the reader, the number of hits and the budget, which every figure depends on."""
     models, limit = settings.get("model"), settings.get("context_tokens")
     read_by = ", ".join(map(str, models)) if isinstance(models, list | tuple) else value_words(models)
-    budget = f"{limit:,} tokens" if isinstance(limit, int) else str(limit or "the model's window")
+    budget = limit if isinstance(limit, str) else budget_words(limit, models or ())
     return f"read by {read_by} · top {value_words(settings.get('top_k'))} · context {budget}"
 
 

@@ -161,10 +161,7 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     """
     verdicts = {name: verdicts_of(rows) for name, rows in contestants.items()}
     cut = {name: cut_by_default(rows, settings) for name, rows in contestants.items()}
-    tokens = {
-        name: mean([float(row.tokens.prompt) for row in rows if row.tokens is not None and row.kind != "test"])
-        for name, rows in contestants.items()
-    }
+    tokens = {name: _tokens_of_a_prompt(rows) for name, rows in contestants.items()}
     first = {name: rows[0] for name, rows in contestants.items()}
     return [
         Pair(
@@ -185,6 +182,10 @@ def pairs_within(contestants: Mapping[str, Sequence[QuestionRow]], settings: Map
     ]
 
 
+def _tokens_of_a_prompt(rows: Iterable[QuestionRow]) -> float | None:
+    return mean([float(row.tokens.prompt) for row in rows if row.tokens is not None and row.kind != "test"])
+
+
 def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], metric: InPrompt) -> list[Pair]:
     """Return the pairs of memories of a run, by the facts that their prompts held.
 
@@ -195,6 +196,7 @@ def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], metric: InP
         name: {fact: share > 0.5 for fact, share in facts_in_prompt(contestants[name], metric).items()}
         for name in memories
     }
+    tokens = {name: _tokens_of_a_prompt(contestants[name]) for name in memories}
     first = {name: contestants[name][0] for name in memories}
     pairs: list[Pair] = []
     seen: list[tuple[str, str, Verdicts, Verdicts]] = []
@@ -202,7 +204,18 @@ def prompts_within(contestants: Mapping[str, Sequence[QuestionRow]], metric: InP
         prompts = first[a].backend, first[b].backend, held[a], held[b]
         if held[a] and held[b] and first[a].model == first[b].model and prompts not in seen:
             seen.append(prompts)
-            pairs.append(Pair(a, b, held[a], held[b], asked="fact", metric=metric))
+            pairs.append(
+                Pair(
+                    a,
+                    b,
+                    held[a],
+                    held[b],
+                    tokens_a=tokens[a],
+                    tokens_b=tokens[b],
+                    asked="fact",
+                    metric=metric,
+                )
+            )
     return pairs
 
 
@@ -381,6 +394,8 @@ def _comparison(
         decided_by_default_limit=is_limited,
         conversations_differing=_differing(table),
         smallest_p=smallest_p,
+        tokens_a=None if pair.has_control else pair.tokens_a,
+        tokens_b=None if pair.has_control else pair.tokens_b,
     )
     return comparison.model_copy(update={"words": _words(pair, table, comparison)})
 
@@ -423,7 +438,7 @@ def _words_of_leader(
             "evidence_in_prompt": "all evidence in equally many prompts",
         }[pair.metric]
         equal = f"{pair.a} and {pair.b} have {what} {_on(pair, table)}"
-        return f"{equal}; {counts}; {how_sure}{detectable}{_unequal_prompts(pair)}"
+        return f"{equal}; {counts}; {how_sure}{detectable}{_at_unequal_tokens(found)}"
     verb = "beats" if p < SIGNIFICANCE_LEVEL else "is ahead of"
     by = {
         "accuracy": "",
@@ -435,7 +450,7 @@ def _words_of_leader(
         f"{pair.a} {verb} {pair.b}{by} {_on(pair, table)} by {points(difference)}"
         f" (95 %{adjusted} {100 * low:.1f} to {100 * high:.1f})"
     )
-    return f"{lead}; {counts}; {how_sure}{_why_they_differ(found, p, low)}{detectable}{_unequal_prompts(pair)}"
+    return f"{lead}; {counts}; {how_sure}{_why_they_differ(found, p, low)}{detectable}{_at_unequal_tokens(found)}"
 
 
 def _what_could_be_detected(found: Comparison, p: float) -> str:
@@ -456,13 +471,18 @@ def _why_they_differ(found: Comparison, p: float, low: float) -> str:
     return " (the interval has 0 in it: it is an approximation, and the test is exact and decides)"
 
 
-def _unequal_prompts(pair: Pair) -> str:
-    """Return a sentence if one memory gave the model more to read than the other."""
-    if pair.has_control or not pair.tokens_a or not pair.tokens_b:
+def unequal_prompts(found: Comparison) -> str:
+    """Return that one memory gave the model more to read, with the leader's tokens first; empty if neither did."""
+    ours, theirs = found.tokens_a, found.tokens_b
+    if not ours or not theirs or max(ours, theirs) < UNEQUAL_PROMPTS * min(ours, theirs):
         return ""
-    if max(pair.tokens_a, pair.tokens_b) < UNEQUAL_PROMPTS * min(pair.tokens_a, pair.tokens_b):
-        return ""
-    return f"; not at equal tokens: a prompt has {pair.tokens_a:,.0f} and {pair.tokens_b:,.0f} on average"
+    if found.only_a < found.only_b:
+        ours, theirs = theirs, ours
+    return f"not at equal tokens: a prompt has {ours:,.0f} and {theirs:,.0f} on average"
+
+
+def _at_unequal_tokens(found: Comparison) -> str:
+    return f"; {said}" if (said := unequal_prompts(found)) else ""
 
 
 def _default_limit(pair: Pair, table: _Table) -> str:

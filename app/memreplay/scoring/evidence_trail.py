@@ -74,6 +74,10 @@ class Stages:
         self._turns = turns
         self._pieces: dict[tuple[str, str, int], Piece] = {}
 
+    def when_asked_as(self, asked: QuestionAsked) -> Stages:
+        """Return the same memory for a question that is asked with other hits."""
+        return Stages(asked, self.memory, self._turns)
+
     @cached_property
     def in_prompt(self) -> Sequence[Piece]:
         """Return what memory gave to the model: its hits, or a context for which it named none."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from memreplay.conversations.models import Frozen, InfoLocation, Salience
@@ -106,13 +107,18 @@ InPrompt = Literal["answer_in_prompt", "evidence_in_prompt"]
 
 def facts_in_prompt(rows: Iterable[QuestionRow], field: InPrompt) -> dict[Key, float]:
     """Return for each fact with evidence the share of its prompts, of repeats and of both kinds, that held it."""
+    return by_fact(rows, attrgetter(field))
+
+
+def by_fact(rows: Iterable[QuestionRow], figure_of: Callable[[QuestionRow], float | None]) -> dict[Key, float]:
+    """Return the mean of a figure over the answers that ask for each fact, where it is known."""
     rows = list(rows)
     facts = facts_of(rows)
-    held: dict[Key, list[float]] = defaultdict(list)
+    figures: dict[Key, list[float]] = defaultdict(list)
     for row in rows:
-        if (found := getattr(row, field)) is not None:
-            held[facts[key_of(row)]].append(float(found))
-    return {fact: sum(found) / len(found) for fact, found in held.items()}
+        if (figure := figure_of(row)) is not None:
+            figures[facts[key_of(row)]].append(float(figure))
+    return {fact: sum(found) / len(found) for fact, found in figures.items()}
 
 
 def share_of_facts(rows: Iterable[QuestionRow], field: InPrompt) -> float | None:

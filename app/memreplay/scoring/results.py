@@ -180,6 +180,8 @@ class Comparison(Frozen):
     ``decided_by_default_limit``: the loser's prompts were cut by a window that was only assumed, on at least as
     many of the winner's questions as its lead. ``significant`` is null then, and if there are too few conversations
     for a claim, or too few that differ. ``words`` summarises the comparison in a sentence.
+
+    ``tokens_a`` and ``tokens_b`` are the mean tokens of a prompt; null if unknown, and for a pair with a control.
     """
 
     a: str
@@ -206,6 +208,8 @@ class Comparison(Frozen):
     decided_by_default_limit: bool
     conversations_differing: int
     smallest_p: float | None
+    tokens_a: float | None = None
+    tokens_b: float | None = None
 
 
 class RunFacts(Frozen):

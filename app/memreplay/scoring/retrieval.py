@@ -4,31 +4,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from memory_backends.base import Hit
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Frozen
 from memreplay.engine.answers import CUTOFFS
-from memreplay.scoring.groups import Key, Rows, by_conversation, facts_in_prompt, mean_of, share_of_facts
+from memreplay.scoring.groups import Key, Rows, by_conversation, by_fact, facts_in_prompt, mean_of, share_of_facts
 from memreplay.scoring.question_row import HitRow, Interval, QuestionRow, recall_field
 from memreplay.scoring.statistics import clustered_interval, mean, wilson_interval
 
 
 class RetrievedAt(Frozen):
-    """Means over questions of :class:`~memreplay.scoring.equal_tokens.HeldAt`."""
+    """Means over facts of :class:`~memreplay.scoring.equal_tokens.HeldAt`; ``estimated`` if any of them is."""
 
     recall: float | None
     evidence: float
+    estimated: bool = False
 
 
 class RetrievalResults(Frozen):
     """Means over the questions whose evidence supports the answer and whose memory could be read.
 
     The keys of ``recall_at`` are the numbers of hits that were really used: with ``--top-k 3`` they are 1 and 3.
-    ``at_tokens`` has an entry per token budget. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim turns) are means
-    over all hits. All of these are null for memories that rank nothing. What counts turns word for word
-    (``recall_at``, ``mrr``, ``evidence_in_prompt``, the ``recall`` at tokens) is null for memories that
+    ``at_tokens`` has an entry per token budget, over facts. ``tokens_per_hit`` and ``turns_per_hit`` (verbatim
+    turns) are means over all hits. All of these are null for memories that rank nothing. What counts turns word for
+    word (``recall_at``, ``mrr``, ``evidence_in_prompt``, the ``recall`` at tokens) is null for memories that
     :func:`only_distil`.
 
     ``evidence_in_prompt`` and ``answer_in_prompt``, which also counts prompts that hold the answer in other words
@@ -128,16 +129,19 @@ def _clustered(facts: Mapping[Key, float]) -> Interval | None:
 
 
 def _at_tokens(ranked: Rows) -> dict[str, RetrievedAt] | None:
-    held = [row.at_tokens for row in ranked if row.at_tokens is not None]
-    if not held:
-        return None
     return {
         budget: RetrievedAt(
-            recall=mean([recall for one in held if (recall := one[budget].recall) is not None]),
-            evidence=sum(one[budget].evidence for one in held) / len(held),
+            recall=_mean_at(ranked, budget, "recall"),
+            evidence=_mean_at(ranked, budget, "evidence") or 0.0,
+            estimated=any(row.at_tokens[budget].estimated for row in ranked if row.at_tokens is not None),
         )
-        for budget in held[0]
-    }
+        for budget in (ranked[0].at_tokens if ranked else None) or ()
+    } or None
+
+
+def _mean_at(ranked: Rows, budget: str, field: Literal["recall", "evidence"]) -> float | None:
+    found = by_fact(ranked, lambda row: getattr(row.at_tokens[budget], field) if row.at_tokens else None)
+    return mean([*found.values()])
 
 
 def fit_of(rows: Rows) -> Fit | None:

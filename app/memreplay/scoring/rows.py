@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memory_backends.base import Hit
@@ -33,6 +33,7 @@ from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.published import published_f1
 from memreplay.scoring.question_row import ANSWER_METRICS, HitRow, JudgeRow, QuestionRow, Tokens, recall_field
+from memreplay.scoring.recut import Ranking
 from memreplay.scoring.statistics import mean
 from memreplay.scoring.what_if import says_answer
 
@@ -50,9 +51,11 @@ def question_row(
     answer_key: AnswerKey | None = None,
     judged: Sequence[AnswerJudged] = (),
     label: Verdict | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> QuestionRow:
     """Build the row of an answer. If memory could not be read, no model was called and retrieval is not scored.
 
+    ``settings`` are those of the run; they say at which limits its prompts were cut.
     Tokens and duration of a failed call are null unless the reply reports them. Hits of memories that do not count
     their tokens are counted here. An answer whose figures the rules fail to compute is an error, with its reply.
     """
@@ -66,7 +69,8 @@ def question_row(
     recall_at = retrieval.recall_at or {}
     try:
         with grading_one_answer():
-            figures = _figures(answerable, stages, hits, reply, score, retrieval, answer_key)
+            ranking = Ranking(conversation, asked.model_copy(update={"hits": tuple(hits)}), settings or {}, count)
+            figures = _figures(answerable, stages, ranking, reply, score, retrieval, answer_key)
     except GradingError as error:
         score, figures = Score(outcome="error", score=None, problem=str(error)), {}
         attribution = Attribution(label="error", detail=str(error))
@@ -130,7 +134,7 @@ def question_row(
 def _figures(
     answerable: Answerable,
     stages: Stages,
-    hits: Sequence[Hit],
+    ranking: Ranking,
     reply: Reply,
     score: Score,
     retrieval: RetrievalScore,
@@ -144,7 +148,7 @@ def _figures(
         published_f1(question.type, question.other_type, question.expected, reply.text)
     return {
         "adjusted": answer_key.adjusted(question, stages.asked, reply, score) if answer_key is not None else None,
-        "at_tokens": held_at_tokens(answerable, hits, stages.piece_of) if has_ranking else None,
+        "at_tokens": held_at_tokens(answerable, stages, ranking) if has_ranking else None,
         "answer_in_prompt": None if retrieval.evidence_in_prompt is None else answerable.held_by(stages.in_prompt),
         "answer_said": says_answer(question, (piece.text for piece in stages.in_prompt)),
         "blind_guess": _blind_guess(question),

@@ -13,7 +13,7 @@ from memreplay.numbers import UNKNOWN, counted, dollars, share
 from memreplay.printable import printable
 from memreplay.scoring.agreement import RATERS, Disagreement, JudgeResults
 from memreplay.scoring.attribution import verdict_failure
-from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of
+from memreplay.scoring.comparisons import NEARLY_ALL, contestants_of, unequal_prompts
 from memreplay.scoring.counterfactuals import Ceiling
 from memreplay.scoring.groups import facts_of, key_of
 from memreplay.scoring.results import BackendResults, Comparison, Results
@@ -36,6 +36,7 @@ def remarks(results: Results) -> list[str]:
     sentences += _reader_sentences(results)
     sentences += _fit_sentences(results)
     sentences += _twin_sentences(results)
+    sentences += _estimate_sentences(results)
     sentences += [f"{each.words}." for each in (*results.prompt_comparisons, *results.comparisons)]
     sentences += _comparison_sentences(results)
     sentences += [*_judge_sentences(results), *_disagreement_sentences(results)]
@@ -110,6 +111,7 @@ def headline_remarks(results: Results) -> list[str]:
     sentences += _judge_sentences(results)
     sentences += _interval_sentences(results)
     sentences += _uncertain_sentences(results)
+    sentences += _estimate_sentences(results)
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
     sentences += _error_sentences(results)
@@ -119,6 +121,22 @@ def headline_remarks(results: Results) -> list[str]:
     if any(backend.model == EXTRACTIVE_MODEL for backend in results.backends.values()):
         sentences.append(f"{EXTRACTIVE_MODEL} picks sentences and options; it is not a language model.")
     return sentences
+
+
+def _estimate_sentences(results: Results) -> list[str]:
+    """Return which memories' figures at equal tokens are estimates, and what measures them."""
+    named = [
+        name
+        for name, backend in results.backends.items()
+        if backend.retrieval is not None
+        and any(held.estimated for held in (backend.retrieval.at_tokens or {}).values())
+    ]
+    if not named:
+        return []
+    return [
+        f"~: estimated for {', '.join(named)}, since such a memory composes its prompt anew for each budget;"
+        " memreplay sweep FILE --over context-tokens=N asks it."
+    ]
 
 
 _FEW_CONVERSATIONS = 5
@@ -246,8 +264,10 @@ def _is_clear(compared: Comparison) -> bool:
 
 
 def _in_everyday_words(compared: Comparison) -> str:
-    beyond = "" if compared.significant else "; other conversations may give another result"
-    return f"{_counts(compared)}{beyond}."
+    parts = [_counts(compared), unequal_prompts(compared)]
+    if not compared.significant:
+        parts.append("other conversations may give another result")
+    return f"{'; '.join(filter(None, parts))}."
 
 
 def _counts(compared: Comparison) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Literal, TypeVar
 
 from memreplay.conversations.formats.locomo import ADVERSARIAL, CATEGORIES, Category
-from memreplay.numbers import UNKNOWN, counted, dollars, interval, number, share, share_of
+from memreplay.numbers import UNKNOWN, counted, dollars, estimate, interval, number, share, share_of
 from memreplay.scoring import BREAKDOWNS, By, type_words
 from memreplay.scoring.agreement import RATERS, Agreement, JudgeResults, Rater
 from memreplay.scoring.comparisons import contestants_of
@@ -25,7 +25,7 @@ from memreplay.scoring.results import (
     RecallResults,
     Results,
 )
-from memreplay.scoring.retrieval import RetrievalResults
+from memreplay.scoring.retrieval import RetrievalResults, RetrievedAt
 from memreplay.scoring.verdicts import INTERVENTIONS, LABELS, VERDICTS, Intervention, Label
 from memreplay.scoring.writing import ReadingResults, WritingResults
 from memreplay.views.table import Cell, Column, Table, legend
@@ -103,8 +103,8 @@ def _wanted(results: Results) -> list[tuple[str, _BackendColumns]]:
     return [
         ("", _with_any(results, _SCORES)),
         ("What the scores rest on", _with_any(results, _SUPPORT)),
-        ("Answers at equal tokens", _measured(results, _RETRIEVAL)),
-        ("Recall at equally many hits", _measured(results, recall_at)),
+        ("Answers at equal tokens", _measured(results, _OF_FACTS, _RETRIEVAL)),
+        ("Recall at equally many hits", _measured(results, _OF_ANSWERS, recall_at)),
         # The tokens of imported runs are unknown.
         ("Accuracy against tokens", _with_any(results, _AGAINST_TOKENS) if tokens_are_known else {}),
         ("Writing and reading", {**(_WORK if was_written else _with_any(results, _WORK)), **called_to_read}),
@@ -126,10 +126,10 @@ def _with_any(results: Results, wanted: _BackendColumns) -> _BackendColumns:
     }
 
 
-def _measured(results: Results, wanted: _BackendColumns) -> _BackendColumns:
-    """Return the columns after the number of answers that they are shares of; none if no memory ranks anything."""
+def _measured(results: Results, of: _BackendColumn, wanted: _BackendColumns) -> _BackendColumns:
+    """Return the columns after the number of what they are shares of; none if no memory ranks anything."""
     columns = _with_any(results, wanted)
-    return {**_with_any(results, _OF), **columns} if columns else {}
+    return {**_with_any(results, {"of": of}), **columns} if columns else {}
 
 
 def _lost(results: Results) -> _BackendColumns:
@@ -220,7 +220,13 @@ def _agreed(a: Rater, b: Rater, cell: Callable[[Agreement], str]) -> _CellOf:
 
 
 def _at_tokens(of: Literal["evidence", "recall"], budget: int) -> _CellOf:
-    return _retrieval(lambda found: share(getattr(found.at_tokens[str(budget)], of) if found.at_tokens else None))
+    return _retrieval(lambda found: share_at(found.at_tokens[str(budget)], of) if found.at_tokens else UNKNOWN)
+
+
+def share_at(held: RetrievedAt, of: Literal["evidence", "recall"]) -> str:
+    """Return what prompts of a number of tokens would hold; an estimate has a tilde."""
+    shown = share(getattr(held, of))
+    return estimate(shown) if held.estimated else shown
 
 
 def _recall_at(cutoffs: Iterable[str]) -> _BackendColumns:
@@ -268,7 +274,8 @@ _SCORES: Final[_BackendColumns] = {
     _ANSWER_AT: (
         _at_tokens("evidence", HEADLINE_TOKENS),
         f"share of questions with evidence whose answer a prompt of {HEADLINE_TOKENS:,} tokens would hold, word for"
-        " word or by its content, read off the recorded ranking; – for a memory that ranks nothing",
+        " word or by its content, read off the recorded ranking; ~ marks an estimate; – for a memory that"
+        " ranks nothing",
     ),
     "errors": (_errors, "answers that ended in an error, which are neither right nor wrong"),
     "repeats agree": (
@@ -278,13 +285,16 @@ _SCORES: Final[_BackendColumns] = {
     "cost": (lambda backend: dollars(backend.cost_usd), "US dollars for all replies; – if a price is unknown"),
 }
 
-_OF: Final[_BackendColumns] = {
-    # A memory that ranks nothing has none of the shares beside it.
-    "of": (
-        _retrieval(lambda found: number(found.questions) if found.at_tokens else UNKNOWN),
-        "answers to questions with evidence, which the shares beside it are of",
-    ),
-}
+# A memory that ranks nothing has none of the shares beside these.
+_OF_ANSWERS: Final[_BackendColumn] = (
+    _retrieval(lambda found: number(found.questions) if found.at_tokens else UNKNOWN),
+    "answers to questions with evidence, which the shares beside it are of",
+)
+_OF_FACTS: Final[_BackendColumn] = (
+    _retrieval(lambda found: number(found.facts) if found.at_tokens else UNKNOWN),
+    "facts with evidence, which the shares beside it are of; one that is asked in words and with options counts"
+    " once",
+)
 
 _SUPPORT: Final[_BackendColumns] = {
     "closed book": (
@@ -746,7 +756,7 @@ _COMPUTED: dict[str, Callable[[QuestionRow], Cell]] = {
     "tokens_cached": lambda row: row.tokens.cached if row.tokens else None,
     **{
         f"{of}_at_{budget}_tokens": _answer_at_tokens(of, budget)
-        for of in ("evidence", "recall")
+        for of in ("evidence", "recall", "estimated")
         for budget in TOKEN_BUDGETS
     },
     "repaired_by": lambda row: " ".join(each.intervention for each in row.counterfactuals or () if each.repaired),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from memreplay.batch.report import results_of_run
 from memreplay.debugger.budget import BudgetCurves, budget_curves
 from memreplay.paths import demo_recordings
 from memreplay.recording.reader import Recording
@@ -43,10 +44,25 @@ def test_a_larger_budget_holds_no_less_and_intervals_enclose_the_shares(demo: Bu
             assert bounds is not None and bounds[0] - 1e-9 <= share <= bounds[1] + 1e-9
 
 
+def test_results_and_curves_give_one_figure_for_a_budget_and_mark_the_same_ones() -> None:
+    with closing(Recording.open(DEMO)) as recording:
+        results, curves = results_of_run(recording, recording.run()), curves_of(DEMO)
+    for name in ("hybrid", "rag"):
+        found, curve = results.backends[name].retrieval, curves.memories[name]
+        assert found is not None and found.at_tokens is not None
+        shown = [curves.budgets.index(int(budget)) for budget in found.at_tokens]
+        assert [held.evidence for held in found.at_tokens.values()] == [
+            pytest.approx(curve.answer_in_prompt[place]) for place in shown
+        ]
+        assert [held.estimated for held in found.at_tokens.values()] == [curve.estimates[place] for place in shown]
+
+
 def test_crossings_are_named_with_the_budget_and_the_leads_on_both_sides(demo: BudgetCurves) -> None:
     (crossing,) = [each for each in demo.crossings if {each.first, each.second} == {"rag", "full_context"}]
     assert (crossing.first, crossing.tokens) == ("rag", 2600)
     assert crossing.below[1] > crossing.below[2] and crossing.above[1] < crossing.above[2]
+    assert not crossing.estimated
+    assert crossing.model_copy(update={"estimated": True}).words.startswith("by estimate, rag is ahead")
     assert crossing.words.startswith("rag is ahead of full_context below 2,600 tokens (67 % against 0 % at 256)")
     apart = demo.model_copy(update={"crossings": ()})
     assert apart.sentences[0] == "No memory overtakes another at a larger budget by more than one question."

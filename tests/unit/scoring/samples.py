@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from memory_backends.base import Excerpt, Hit
+from memory_backends.retrieval.rendering import BETWEEN_HITS
 from memreplay.conversations.models import Conversation, Question
 from memreplay.engine.answers import UNRANKED_BACKENDS, score_reply, score_retrieval
 from memreplay.engine.events import AnswerScored, QuestionAsked, ReplyReceived
 from memreplay.llm.model import PromptMessage, Reply, TokenUsage
+from memreplay.llm.tokens import token_counter
 from memreplay.scoring.evidence_trail import Stages
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
@@ -56,18 +58,18 @@ def hit(
     *turns: str,
     in_prompt: bool = True,
     sources: tuple[str, ...] = (),
-    text: str = "text",
+    text: str = "",
     tokens: int = 0,
     excerpts: tuple[Excerpt, ...] = (),
 ) -> Hit:
-    """A hit of these turns."""
+    """A hit of these turns, in a text of so many tokens."""
     return Hit(
         id=f"h{rank}",
         store="qdrant",
         place="p",
         rank=rank,
         score=1 / rank,
-        text=text,
+        text=text or " ".join(["text"] * max(tokens, 1)),
         tokens=tokens,
         turns=turns,
         sources=sources,
@@ -103,7 +105,8 @@ def row(
     """The row of an ask, made through its events as a run makes them."""
     of = {"conversation": "c", "turn": 4, "backend": backend, "model": model, "question_id": question.id}
     prompt = () if memory_failed else (PromptMessage(role="user", segments=("x",)),)
-    asked = QuestionAsked(**of, hits=hits, cut=(), context_tokens=3, prompt=prompt, recall_ms=recall_ms)
+    tokens = token_counter(model)(BETWEEN_HITS.join(hit.text for hit in hits if hit.in_prompt))
+    asked = QuestionAsked(**of, hits=hits, cut=(), context_tokens=tokens, prompt=prompt, recall_ms=recall_ms)
     scored = AnswerScored(
         **of,
         score=score_reply(question, answer),

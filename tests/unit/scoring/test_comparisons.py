@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memreplay.scoring.comparisons import Pair, compare_pairs, pairs_within, prompts_within, verdicts_of
 from memreplay.scoring.groups import by_conversation, facts_of, group_of, shares_right
-from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.question_row import QuestionRow, Tokens
 from memreplay.scoring.results import Comparison
 from memreplay.scoring.statistics import detectable_difference, paired_interval
 from tests.unit.scoring.samples import choice, reply, row
@@ -170,6 +170,16 @@ def test_a_fact_that_is_asked_twice_counts_once_in_what_reaches_the_prompt() -> 
     (found,) = compare_pairs(prompts_within(rows, "answer_in_prompt"))
     assert (found.a, found.b, found.metric, found.n, found.only_a) == ("hybrid", "rag", "answer_in_prompt", 10, 10)
     assert found.words.startswith("hybrid beats rag in answers that reach the prompt on these 10 facts by 100")
+
+
+def test_what_reaches_prompts_of_unequal_size_is_not_compared_at_equal_tokens() -> None:
+    rows = {"hybrid": twins("hybrid", held=False), "rag": twins("rag")}
+    rows["hybrid"] = [
+        each.model_copy(update={"tokens": Tokens(prompt=5, completion=1, cached=0)}) for each in rows["hybrid"]
+    ]
+    (found,) = compare_pairs(prompts_within(rows, "answer_in_prompt"))
+    assert (found.tokens_a, found.tokens_b) == (5, 10)
+    assert found.words.endswith("; not at equal tokens: a prompt has 10 and 5 on average"), "the leader's first"
 
 
 def test_facts_that_are_asked_twice_make_no_difference_more_certain() -> None:

@@ -10,16 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_backends.base import Excerpt, Hit
+from memory_backends.base import Excerpt, Hit, TokenCounter
 from memory_backends.retrieval.rendering import assemble
 from memory_backends.stores.trace import Extraction
-from memreplay.conversations.models import Turn
+from memreplay.conversations.models import Conversation, Turn
 from memreplay.engine.events import BackgroundWorkSettled, Observed
 from memreplay.scoring.aggregates import abstention_of, build_results
 from memreplay.scoring.equal_tokens import TOKEN_BUDGETS, HeldAt, held_at_tokens
 from memreplay.scoring.groups import breakdown_of
 from memreplay.scoring.holding import Answerable
 from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.recut import Ranking
 from memreplay.scoring.results import Results, RunFacts
 from memreplay.scoring.retrieval import fit_of, retrieval_of
 from memreplay.scoring.statistics import detectable_difference, normal_quantile, t_quantile
@@ -42,9 +43,19 @@ FOUND = choice(evidence=("t1", "t2"), evidence_role="supports")
 RIGHT, WRONG, ERROR = reply("3"), reply("0"), reply(None, error="timed out")
 
 
-def held_at(answerable: Answerable, hits: Sequence[Hit]) -> dict[str, HeldAt]:
-    """What a prompt would hold of hits that are read by themselves."""
-    return held_at_tokens(answerable, hits, stages_of(hits).piece_of)
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def held_at(
+    answerable: Answerable, hits: Sequence[Hit], *, count: TokenCounter = words, budget: int | None = None
+) -> dict[str, HeldAt]:
+    """What a prompt would hold of hits, of a run with this budget that composes its prompts by rules of its own."""
+    stages = stages_of(hits)
+    conversation = Conversation(id="c", dataset="d", sessions=(), turns=(), questions=())
+    return held_at_tokens(
+        answerable, stages, Ranking(conversation, stages.asked, {"context_tokens": budget}, count)
+    )
 
 
 def results_of(*rows: QuestionRow, top_k: int = 10) -> Results:
@@ -102,8 +113,8 @@ def test_a_turn_that_is_taken_alone_keeps_the_date_of_its_hit(heading: str, is_h
 
 def test_of_a_memory_that_fills_its_prompt_turn_by_turn_the_best_turns_count() -> None:
     hits = [passage(("8", 3), ("1", 1), rank=1, tokens=400), passage(("2", 2), ("9", 4), rank=2, tokens=400)]
-    held = held_at(Answerable(BOAT, TURNS), hits)
-    # The best turn costs about 170 tokens, both evidence turns about 350: no whole hit would fit.
+    held = held_at(Answerable(BOAT, TURNS), hits, count=lambda text: 4 * len(text))
+    # The best turn costs about 220 tokens, both evidence turns about 440: no whole hit would fit.
     assert (held["256"].recall, held["256"].evidence) == (0.5, False)
     assert (held["512"].recall, held["512"].evidence) == (1.0, True)
 
@@ -137,6 +148,20 @@ def test_what_a_prompt_of_that_many_tokens_would_hold_is_what_a_memory_puts_into
 
         put = assemble(named, dict.fromkeys(texts, 0), budget, count)
         assert held[str(budget)].evidence == any(each.in_prompt and "1" in each.turns for each in put.hits)
+
+
+def test_an_estimate_holds_no_more_than_was_recorded_at_a_larger_budget_and_no_less_than_at_a_smaller_one() -> None:
+    without = [hit(1, "1", "2", text=" ".join(SAID.values()), tokens=40, in_prompt=False)]
+    lost = held_at(Answerable(BOAT, TURNS), without, budget=600)
+    assert [(one.recall, one.evidence) for one in lost.values()] == [(0.0, False)] * 2 + [(1.0, True)] * 2
+    large = [hit(1, "1", "2", text=" ".join(SAID.values()), tokens=3000)]
+    kept = held_at(Answerable(BOAT, TURNS), large, budget=600)
+    assert [(one.recall, one.evidence) for one in kept.values()] == [(0.0, False)] * 2 + [(1.0, True)] * 2
+    assert all(one.estimated for one in (*lost.values(), *kept.values()))
+    measured = held_at(Answerable(BOAT, TURNS), large, budget=512)
+    assert [(one.evidence, one.estimated) for one in measured.values()] == [
+        (False, True), (True, False), (True, True), (True, True),
+    ], "what the run itself had was recorded"  # fmt: skip
 
 
 def test_a_distilled_memory_holds_the_evidence_by_content_and_recalls_no_turn_word_for_word() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memreplay.scoring.aggregates import build_results
-from memreplay.scoring.question_row import QuestionRow
+from memreplay.scoring.question_row import QuestionRow, Tokens
 from memreplay.views.remarks import conclusions, headline_remarks, remarks
 from tests.unit.scoring.samples import MODEL, choice, reply, row
 from tests.unit.scoring.test_results import RUN
@@ -106,6 +106,20 @@ def test_prompts_that_differ_are_told_where_accuracy_does_not() -> None:
     second, first = said(rows("oracle", 40, 40), rows("hybrid", 12, 36), rows("rag", 11, 20))
     assert first.startswith("hybrid brings more answers into the prompt than rag here: 36 against 20")
     assert second == "These questions are too few, or the memories too alike, to say which of them answers better."
+
+
+def test_a_lead_that_is_not_at_equal_tokens_says_so() -> None:
+    larger = [
+        each.model_copy(update={"tokens": Tokens(prompt=25, completion=1, cached=0)})
+        for each in rows("hybrid", 40, 36)
+    ]
+    (better,) = said(larger, rows("rag", 4, 20))
+    assert better == (
+        "hybrid is better than rag here: 40 against 4 right of the same 40 questions; not at equal tokens: a prompt"
+        " has 25 and 10 on average; other conversations may give another result."
+    )
+    _, brings, _ = said(rows("oracle", 20, 40), larger, rows("rag", 4, 20))
+    assert "of the same 40 facts; not at equal tokens: a prompt has 25 and 10 on average" in brings
 
 
 def test_the_floor_stands_before_what_fits() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_backends.base import Excerpt
 from memory_backends.controls import NoEvidenceError
 from memory_backends.stores.trace import Extraction
 from memreplay.batch.writers import RENDERERS, markdown_of, print_table, write_results
@@ -325,6 +326,26 @@ def test_the_tables_compare_at_equal_tokens_and_name_the_number_of_hits_that_was
     assert "| backend | of | recall@1 | recall@3 | tokens/hit | turns/hit |" in text and "| 500.0 | 1.0 |" in text
     assert "### Accuracy against tokens\n\n| backend | prompt tokens/question | accuracy | answer in 1,024" in text
     assert "- *recall@3*: share of a question's evidence turns in the first 3 hits, on average" in text
+
+
+def test_figures_of_a_memory_that_composes_its_prompt_anew_are_marked_as_estimates_everywhere() -> None:
+    said = Excerpt(turn="t1", rank=1, start=0, end=4)
+    rows = [
+        row(FOUND, reply("3"), hit(1, "t1", tokens=400, excerpts=(said,)), backend="hybrid"),
+        row(FOUND, reply("3"), hit(1, "t1", "t2", tokens=400)),
+    ]
+    results = results_of(*rows)
+    text = markdown_of(results)
+    assert r"| hybrid | 1 | \~0.0 % | \~0.0 % | \~0.0 % | \~0.0 % | \~50.0 % |" in text
+    assert "| rag | 1 | 0.0 % | 100.0 % | 100.0 % | 100.0 % | 0.0 % |" in text
+    for sentences in (remarks(results), headline_remarks(results)):
+        (sentence,) = [each for each in sentences if each.startswith("~")]
+        assert sentence.startswith("~: estimated for hybrid,") and "memreplay sweep FILE" in sentence
+    assert not any(each.startswith("~") for each in remarks(results_of(rows[1])))
+    found = results.backends["hybrid"].retrieval
+    assert found is not None and all(held.estimated for held in (found.at_tokens or {}).values())
+    cells = list(csv.DictReader(io.StringIO(RENDERERS[".csv"](results))))
+    assert [each["estimated_at_1024_tokens"] for each in cells] == ["true", "false"]
 
 
 def test_breakdowns_and_chosen_options_are_in_markdown_and_in_a_csv_file() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -22,13 +22,18 @@ from memreplay.views.sweep import sweep_sentences, sweep_table
 from memreplay.views.table import as_lines
 from memreplay.views.text import Line, Span, line, one_line
 
-_OF_THE_PLOT = "questions whose answer is in the prompt"
+_OF_THE_CURVE = frozenset(["more_tokens", "fewer_tokens", "more_hits", "fewer_hits", "as_recorded"])
+_OF_SETTINGS = frozenset(["next", "previous", "page_down", "page_up", "first", "last"])
 
 
 class Plot(LinesView, can_focus=False):
     """The curves; the keys of the screen move its cursor."""
 
     SHOWS_PLACE = False
+
+
+class Settings(LinesView, can_focus=False):
+    """The settings of all memories; the keys of the screen scroll it."""
 
 
 class BudgetScreen(PlaceScreen[None]):
@@ -60,11 +65,13 @@ class BudgetScreen(PlaceScreen[None]):
         yield Bar(id="header")
         yield Head(id="figures")
         yield Plot(id="plot", classes="panel")
+        yield Settings(id="settings", classes="panel")
         yield LinesView(id="crossings")
         yield KeyBar()
 
     def on_mount(self) -> None:
-        self.query_one("#plot", Plot).border_title = Content(_OF_THE_PLOT)
+        self.query_one("#plot", Plot).border_title = Content("questions whose answer is in the prompt")
+        self.query_one("#settings", Settings).border_title = Content("settings, cut from the recorded rankings")
         self._paint()
         self._read()
 
@@ -92,6 +99,9 @@ class BudgetScreen(PlaceScreen[None]):
     # ---- painting ------------------------------------------------------------------------------------------
 
     def _paint(self) -> None:
+        for each in self.query("#figures, #plot, #crossings"):
+            each.display = not self._shows_settings
+        self.query_one("#settings", Settings).display = self._shows_settings
         if self._shows_settings:
             self._paint_settings()
             return
@@ -122,26 +132,25 @@ class BudgetScreen(PlaceScreen[None]):
 
     def _paint_settings(self) -> None:
         """Show the settings of each memory, and what can be said of them."""
-        header, plot = self.query_one("#header", Bar), self.query_one("#plot", Plot)
+        header, settings = self.query_one("#header", Bar), self.query_one("#settings", Settings)
         header.say(Span(" SETTINGS ", "recorded"), Span(f"  {one_line(self._name_of_run)}", "strong"))
-        self.query_one("#figures", Head).show([])
         if self._swept is None:
-            plot.show([line(Span("reading every prompt …", "dim"))])
+            settings.show([line(Span("reading every prompt …", "dim"))])
             return
-        lines: list[Line] = []
+        lines = [line(Span(said), hang=1) for said in self._left_out()]
         for result in self._swept:
-            table = [replace(row, most=None, hang=4) for row in as_lines(sweep_table(result))]
-            lines += [line(Span(one_line(result.backend), "strong")), *table, line()]
-        plot.show(lines or [line(Span("no ranking or evidence was recorded", "dim"))])
-        said = [
-            f"{one_line(each.backend)}: {sentence}" for each in self._swept for sentence in sweep_sentences(each)
-        ]
-        swept = {each.backend for each in self._swept}
-        known = self._curves.memories if self._curves is not None else ()
-        left_out = ", ".join(one_line(name) for name in known if name not in swept)
-        if left_out and swept:
-            said.insert(0, f"{left_out}: not in these rankings; memreplay sweep FILE asks it under each setting.")
-        self.query_one("#crossings", LinesView).show([line(Span(" "), Span(one), hang=1) for one in said])
+            lines += [line()] * bool(lines) + [line(Span(one_line(result.backend), "strong"))]
+            lines += [replace(row, most=None, hang=4) for row in as_lines(sweep_table(result))]
+            lines += [line(Span(" "), Span(said), hang=1) for said in sweep_sentences(result)]
+        settings.show(lines or [line(Span("no ranking or evidence was recorded", "dim"))])
+
+    def _left_out(self) -> Iterator[str]:
+        """Yield which memories have no settings here, and why."""
+        swept = {each.backend for each in self._swept or ()}
+        for name, curve in (self._curves.memories if self._curves is not None else {}).items():
+            if name not in swept and curve.n:
+                why = "it composes its prompt anew for each setting" if curve.estimated else "not in these rankings"
+                yield f"{one_line(name)}: {why}; memreplay sweep FILE asks it under each."
 
     def _draw(self) -> None:
         if self._shows_settings:
@@ -162,9 +171,8 @@ class BudgetScreen(PlaceScreen[None]):
     # ---- keys ----------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hide the keys of the curve while settings are shown."""
-        of_the_curve = {"more_tokens", "fewer_tokens", "more_hits", "fewer_hits", "as_recorded"}
-        return not (self._shows_settings and action in of_the_curve)
+        """Hide the keys of the curve while settings are shown, and theirs while the curve is."""
+        return action not in (_OF_THE_CURVE if self._shows_settings else _OF_SETTINGS)
 
     def action_more_tokens(self) -> None:
         self._move(1)
@@ -197,12 +205,28 @@ class BudgetScreen(PlaceScreen[None]):
 
     def action_settings(self) -> None:
         self._shows_settings = not self._shows_settings
-        title = "settings, cut from the recorded rankings" if self._shows_settings else _OF_THE_PLOT
-        self.query_one("#plot", Plot).border_title = Content(title)
         self.refresh_bindings()
         if self._shows_settings and self._swept is None:
             self._compare()
         self._paint()
+
+    def action_next(self) -> None:
+        self.query_one("#settings", Settings).scroll_down(animate=False)
+
+    def action_previous(self) -> None:
+        self.query_one("#settings", Settings).scroll_up(animate=False)
+
+    def action_page_down(self) -> None:
+        self.query_one("#settings", Settings).scroll_page_down(animate=False)
+
+    def action_page_up(self) -> None:
+        self.query_one("#settings", Settings).scroll_page_up(animate=False)
+
+    def action_first(self) -> None:
+        self.query_one("#settings", Settings).scroll_home(animate=False)
+
+    def action_last(self) -> None:
+        self.query_one("#settings", Settings).scroll_end(animate=False)
 
     @property
     def picture_name(self) -> str:

@@ -17,13 +17,13 @@ from textual.content import Content
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.asked_by_hand import keep_question, with_answer
 from memreplay.conversations.models import Question
-from memreplay.debugger.recut import STEP, Limits, Ranking, Recut, way_in
 from memreplay.engine.answers import score_answer
 from memreplay.errors import UsageError
 from memreplay.grading.failures import GradingError
 from memreplay.llm.tokens import token_counter
 from memreplay.numbers import counted
 from memreplay.scoring.attribution import Attributor
+from memreplay.scoring.recut import STEP, Limits, Ranking, Recut, way_in
 from memreplay.scoring.verdicts import Label
 from memreplay.settings import AS_GIVEN
 from memreplay.text import occurs_in

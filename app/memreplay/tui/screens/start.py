@@ -20,6 +20,7 @@ from textual.worker import get_current_worker
 from memory_backends.registry import about_backend, missing_package
 from memreplay.errors import MemreplayError
 from memreplay.llm import EXTRACTIVE_MODEL
+from memreplay.settings import budget_words
 from memreplay.tui.actions import Place, bindings_of
 from memreplay.tui.launch import Launch, ListedDataset
 from memreplay.tui.requests import ComparisonWanted, ResultsWanted
@@ -390,10 +391,10 @@ class StartScreen(Screen[None]):
         if model == EXTRACTIVE_MODEL:
             label += " · embedded reader, no model"
         settings, tokens = self._launch.settings, self._launch.settings.context_tokens
-        window = "not limited" if model == EXTRACTIVE_MODEL else "the model's window"
-        budget = window if tokens is None else f"{tokens:,} tokens"
         self.query_one("#model").border_title = Content(label)
-        self.query_one("#model").border_subtitle = Content(f"top {settings.top_k} · context {budget}")
+        self.query_one("#model").border_subtitle = Content(
+            f"top {settings.top_k} · context {budget_words(tokens, [model])}"
+        )
 
 
 def _by_kind(entry: ListedDataset) -> int:

@@ -19,13 +19,13 @@ from memreplay.capture.assembling import is_captured
 from memreplay.conversations.asked_by_hand import keep_question
 from memreplay.debugger.biography import decisive_judgement
 from memreplay.debugger.provenance import line_written_by
-from memreplay.debugger.recut import Ranking
 from memreplay.debugger.retrievals import RetrievalIndex
 from memreplay.engine.probes import typed_question
 from memreplay.errors import MemreplayError
 from memreplay.llm.judging import Verdict
 from memreplay.llm.tokens import token_counter
 from memreplay.scoring.evidence_trail import Trail
+from memreplay.scoring.recut import Ranking
 from memreplay.timeline.annotations import Annotations
 from memreplay.timeline.timeline import Answer, AskKey, Timeline
 from memreplay.tui.actions import Place, bindings_of

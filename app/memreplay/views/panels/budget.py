@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from memreplay.debugger.budget import BudgetCurves, MemoryCurve
-from memreplay.numbers import UNKNOWN, whole_share
+from memreplay.numbers import estimate, whole_share
 from memreplay.views.table import Table
 from memreplay.views.text import Line, Span, Tone, cells, line, one_line
 
@@ -29,7 +29,7 @@ def budget_table(curves: BudgetCurves) -> Table:
             (
                 one_line(name),
                 str(curve.n),
-                *(_share(share, curve) for share in curve.answer_in_prompt),
+                *(share_at(curve, place) for place in range(len(curves.budgets))),
                 whole_share(curve.as_recorded),
                 whole_share(curve.accuracy),
             )
@@ -38,8 +38,10 @@ def budget_table(curves: BudgetCurves) -> Table:
     )
 
 
-def _share(share: float | None, curve: MemoryCurve) -> str:
-    return UNKNOWN if share is None else f"{'~' if curve.estimated else ''}{whole_share(share)}"
+def share_at(curve: MemoryCurve, place: int) -> str:
+    """Return the share at one of the budgets; an estimate has a tilde."""
+    shown = whole_share(curve.answer_in_prompt[place])
+    return estimate(shown) if curve.estimates[place] else shown
 
 
 def short_budget(tokens: int) -> str:
@@ -109,7 +111,6 @@ def figures_lines(curves: BudgetCurves, cursor: int) -> list[Line]:
     for (name, curve), (mark, tone, _) in zip(curves.memories.items(), _drawn(curves), strict=True):
         share, bounds = curve.answer_in_prompt[cursor], curve.interval[cursor]
         label = one_line(name)
-        at = "–" if share is None else whole_share(share)
         between = f" ({whole_share(bounds[0])} to {whole_share(bounds[1])})" if bounds is not None else ""
         if share is None:
             rest = "  nothing can be known: no ranking or evidence was recorded"
@@ -120,9 +121,9 @@ def figures_lines(curves: BudgetCurves, cursor: int) -> list[Line]:
             line(
                 Span(f"{mark} ", tone),
                 Span(f"{label}{' ' * (longest - cells(label))}  ", "key"),
-                Span(f"{at:>5}", "strong"),
+                Span(f"{share_at(curve, cursor):>6}", "strong"),
                 Span(between, "dim"),
-                Span("  estimate" if curve.estimated else "", "warn"),
+                Span("  estimate" if curve.estimates[cursor] else "", "warn"),
                 Span(rest, "dim"),
                 hang=longest + 4,
                 most=2,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from memory_backends.base import Hit
 from memory_backends.controls import CLOSED_BOOK
 from memreplay.conversations.models import Conversation, Question
-from memreplay.debugger.recut import Placement, Ranking, Recut, Way
 from memreplay.engine.probes import TYPED
 from memreplay.llm import AS_RECORDED
 from memreplay.numbers import counted
 from memreplay.scoring.evidence_trail import LostAt
+from memreplay.scoring.recut import Placement, Ranking, Recut, Way
 from memreplay.scoring.verdicts import VERDICTS, Label
 from memreplay.timeline.timeline import Answer
 from memreplay.views.panels.answers import label_tone, stage_sign

@@ -15,7 +15,6 @@ from memory_backends.base import Cut, Excerpt, Hit
 from memory_backends.controls import CONTROLS
 from memreplay.conversations.models import Conversation, Session, Turn
 from memreplay.conversations.registry import load
-from memreplay.debugger.recut import Limits, Ranking, way_in
 from memreplay.engine.events import QuestionAsked
 from memreplay.llm.tokens import token_counter
 from memreplay.paths import demo_recordings
@@ -24,6 +23,7 @@ from memreplay.runtime.reasking import Reasking
 from memreplay.runtime.recorded import lineage_of, settings_of_run
 from memreplay.scoring.attribution import Attributor
 from memreplay.scoring.evidence_trail import LostAt
+from memreplay.scoring.recut import Limits, Ranking, way_in
 from memreplay.settings import read_settings
 from memreplay.timeline.timeline import Answer
 

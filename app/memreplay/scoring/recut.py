@@ -25,6 +25,7 @@ from memreplay.engine.events import QuestionAsked
 from memreplay.llm import AGENT_MODEL, AS_RECORDED
 from memreplay.llm.tokens import UNLIMITED, context_budget
 from memreplay.scoring.evidence_trail import LostAt
+from memreplay.scoring.holding import heading_of
 
 TokenCounter = Callable[[str], int]
 
@@ -127,6 +128,18 @@ class Ranking:
     def is_estimated(self) -> bool:
         """Return whether a recut is an estimate of what the memory would do."""
         return self.filling in ("anew", "published")
+
+    def reconciled(self, limits: Limits, found: float, recorded: float) -> float:
+        """Return a figure of a prompt at other limits that does not contradict the ``recorded`` prompt.
+
+        An estimate holds no more at less than the limits of the run, and no less at more.
+        """
+        run = self.limits
+        if self.is_estimated and limits.hits <= run.hits and limits.tokens <= run.tokens:
+            return min(found, recorded)
+        if self.is_estimated and limits.hits >= run.hits and limits.tokens >= run.tokens:
+            return max(found, recorded)
+        return found
 
     @property
     def is_published(self) -> bool:
@@ -244,7 +257,8 @@ class Ranking:
         kept: dict[str, list[Excerpt]] = {}
         whole: set[str] = set()
         for portion in sorted(_portions(hits), key=lambda each: each.order):
-            if (tokens := self.count(portion.text + "\n")) > left:
+            tokens = self.count(portion.text + "\n") if portion.excerpt else portion.hit.tokens
+            if tokens > left:
                 continue
             left, used = left - tokens, used + tokens
             if portion.excerpt is None:
@@ -310,11 +324,14 @@ def _portions(hits: Sequence[Hit]) -> Iterator[_Portion]:
 
 
 def _shortened(hit: Hit, kept: Sequence[Excerpt], *, is_whole: bool) -> Hit:
-    """Return a hit with the turns of it that fit; one that was cut as a whole is not in the prompt."""
+    """Return a hit with the turns of it that fit, under its date. One that was cut as a whole is not in the
+    prompt.
+    """
     if is_whole or not kept:
         return hit.model_copy(update={"in_prompt": is_whole})
     turns = {excerpt.turn for excerpt in kept}
-    text = "\n".join(hit.text[each.start : each.end] for each in sorted(kept, key=lambda excerpt: excerpt.start))
+    said = (hit.text[each.start : each.end] for each in sorted(kept, key=lambda excerpt: excerpt.start))
+    text = "\n".join(filter(None, (heading_of(hit.text), *said)))
     changed = {
         "text": text,
         "turns": tuple(turn for turn in hit.turns if turn in turns),
