@@ -41,7 +41,7 @@ def budget(
     """Show the share of questions whose answer is in the prompt, by tokens of context and memory.
 
     It is read off the recorded rankings, and asks no memory and no model. A memory that composes its prompt anew
-    for each budget is marked as estimated.
+    for each budget is marked as estimated, with a ~.
     """
     if output is not None and output != STANDARD_OUTPUT:
         if Path(output).suffix != ".json":

@@ -111,7 +111,6 @@ def headline_remarks(results: Results) -> list[str]:
     sentences += _judge_sentences(results)
     sentences += _interval_sentences(results)
     sentences += _uncertain_sentences(results)
-    sentences += _estimate_sentences(results)
     sentences += list(_lost_sentences(results))
     sentences += conclusions(results)
     sentences += _error_sentences(results)
