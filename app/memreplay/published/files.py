@@ -431,7 +431,7 @@ def _taken(node: Node, format_: Format) -> str:
     fields = [
         f"{name} = {path}"
         for name, paths in taken.items()
-        if (path := next((each for each in paths if found(node, (each,)) not in (None, "")), None))
+        if (path := next((each for each in paths if _judgement(node, format_, (each,)) not in (None, "")), None))
     ]
     return f"of no harness that is known here; read by the names of its fields: {', '.join(fields)}"
 
@@ -482,7 +482,7 @@ def _answer(pointer: str, node: Node, keys: Mapping[str, str], format_: Format, 
         memories=_memories(found(node, format_.memories), format_, _first(found(node, format_.most_memories))),
         turn_ids=_turn_ids(found(node, format_.turn_ids)),
         context_tokens=None if tokens is None else int(tokens),
-        judgement=_verdict(found(node, format_.judgement)),
+        judgement=_verdict(_judgement(node, format_, format_.judgement)),
         judge_reason=_text(found(node, format_.judge_reason)),
         **times,
     )
@@ -595,6 +595,17 @@ def _memory(value: Any) -> str:
     text = "\n".join(texts)
     date = next((_text(value[name]) for name in _MEMORY_DATES if isinstance(value.get(name), str)), None)
     return storable(f"{date}: {text}" if date and date not in text else text)[:_LONGEST_TEXT]
+
+
+def _judgement(node: Node, format_: Format, paths: Paths) -> Any:
+    """Return what the judge said. None for what is kept of the judge itself, such as its model and settings, and
+    for a text "correct" that may be the expected answer, where nothing else is.
+    """
+    judged = found(node, paths)
+    if isinstance(judged, dict) and judged == found(node, ("judge",)):
+        return None
+    is_key = isinstance(judged, str) and judged == found(node, ("correct",)) and not found(node, format_.expected)
+    return None if is_key else judged
 
 
 _RIGHT: Final = frozenset(["true", "correct", "yes", "right", "pass", "passed", "c", "1", "1.0"])

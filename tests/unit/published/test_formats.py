@@ -247,6 +247,22 @@ def test_a_judgement_under_a_common_name_counts_in_hypotheses_too(
     assert not run.unused
 
 
+@pytest.mark.parametrize("judge", [{"model": "gpt-4o", "temperature": 0}, {"name": "gpt-4o", "refused": False}])
+def test_the_settings_of_a_judge_are_no_judgement(tmp_path: Path, judge: dict[str, Any]) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps([{"question": Q, "answer": A, "ground_truth": KEY, "judge": judge}]))
+    (run,) = read_source(path)
+    assert run.answers[0].judgement is None
+    assert not any("judgement" in note for note in run.notes)
+
+
+def test_a_text_that_is_correct_may_be_the_key(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps([{"question_id": "e1", "question": Q, "hypothesis": "No.", "correct": "no"}]))
+    (run,) = read_source(path)
+    assert run.answers[0].judgement is None
+
+
 def test_files_of_one_folder_that_complete_each_other_are_one_run(tmp_path: Path) -> None:
     rows = [
         {
