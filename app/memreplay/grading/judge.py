@@ -217,7 +217,10 @@ def _clauses_of(sentence: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Folded words separated by one space."""
-    return re.sub(r"[\W_]+", " ", re.sub("['’]", "", folded(text))).strip()
+    return _NO_WORDS.sub(" ", folded(text).replace("'", "").replace("’", "")).strip()
+
+
+_NO_WORDS: Final = re.compile(r"[\W_]+")
 
 
 _ALSO: Final = re.compile(
