@@ -695,7 +695,11 @@ def _text_in(part: Mapping[str, Any]) -> str | None:
         if isinstance(text, dict):
             text = text.get("value", text.get("text"))
         if isinstance(text, list):
-            found = [inner if isinstance(inner, str) else _text_in(inner) for inner in text if inner]
+            found = [
+                inner if isinstance(inner, str) else _text_in(inner)
+                for inner in text
+                if isinstance(inner, str | Mapping)
+            ]
             text = "\n".join(each for each in found if each) if any(found) else None
         if isinstance(text, str):
             return text
@@ -997,12 +1001,11 @@ def _id_of(written: Mapping[str, Any]) -> str | None:
 def _stand_newest_first(values: Iterable[object]) -> bool:
     """Return whether each value is a message with a time, and as a rule earlier than the one before it.
 
-    Parts of one message have its id and its time. Other messages may have the same time, if most have not. One
-    answer that is earlier than the user's message before it was dated by another clock.
+    Parts of one message have its id and its time. Other messages may have the same time, if most have not. A single
+    step back is one of two clocks.
     """
     steps: Counter[bool] = Counter()
     later: tuple[datetime, str | None] | None = None
-    begins_with: TurnRole | None = None
     for value in values:
         written = _unwrapped(value)
         if not isinstance(written, dict) or (at := time_of(written)) is None:
@@ -1010,12 +1013,10 @@ def _stand_newest_first(values: Iterable[object]) -> bool:
         if later is not None and at > later[0]:
             return False
         this = at, _id_of(written)
-        if later is None:
-            begins_with = _speaker(written)[1]
-        elif this != later or this[1] is None:
+        if later is not None and (this != later or this[1] is None):
             steps[at < later[0]] += 1
         later = this
-    return steps[True] > steps[False] and (steps[True] > 1 or begins_with != "user")
+    return steps[True] > max(1, steps[False])
 
 
 def is_message(value: object) -> bool:
@@ -1133,6 +1134,9 @@ _DEEPEST = 8
 def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, depth: int) -> list[ChatMessage]:
     inside = decoded(value)
     if isinstance(inside, str) and (whole := _whole_messages(inside)) is not None:
+        if not whole:
+            reader.left_out.add("list", "of messages is cut short in its first and shown as neither", place)
+            return [ChatMessage("other", inside, "Program")]
         reader.left_out.add("list", "of messages is cut short and shown without the end", place)
         return _listed(whole, default, reader, place, depth)
     if isinstance(inside, str):
@@ -1150,6 +1154,7 @@ def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, de
 
 
 _ROLE_IN_JSON = re.compile(r'"(?:role|type)"\s*:\s*"(?:user|human|assistant|ai|model|system|developer)"')
+_OPENS_A_LIST = re.compile(r'\[|\{\s*"messages"\s*:\s*\[')
 _BETWEEN_ENTRIES = re.compile(r"[\s,]*")
 
 
@@ -1161,8 +1166,9 @@ def _whole_messages(text: str) -> list[Any] | None:
     written = text.strip()
     if written[:1] not in ("[", "{") or not _ROLE_IN_JSON.search(written) or not _ends_too_early(written):
         return None
-    decoder, whole, end = json.JSONDecoder(), list[Any](), 1
-    while written.startswith("["):
+    opening = _OPENS_A_LIST.match(written)
+    decoder, whole, end = json.JSONDecoder(), list[Any](), opening.end() if opening else 0
+    while opening:
         try:
             entry, end = decoder.raw_decode(written, _BETWEEN_ENTRIES.match(written, end).end())  # type: ignore[union-attr]
         except ValueError:

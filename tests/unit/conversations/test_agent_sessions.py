@@ -173,6 +173,11 @@ WORDS = {
         "<task>\nI live in Girona.\n</task>\n\n<environment_details>\n# Tabs\nparis.md\n</environment_details>",
         1,
     ),
+    "cline, with tags in the task": (
+        "<task>\nI live in Girona.\n</task>\n\n<environment_details>\nSee </task>.\n</environment_details>",
+        1,
+    ),
+    "with details alone": ("<environment_details>\nprod\n</environment_details>\nI live in Girona.", 1),
     "cline, with a result": (
         "[execute_command for 'ls'] Result:\nParis\n<feedback>\nI live in Girona.\n</feedback>",
         1,
@@ -225,6 +230,14 @@ def test_a_message_without_words_of_the_user_is_none_of_the_users(tmp_path: Path
         "Who puts <user_query>this</user_query> there?",
         "<user_query>\nwas cut",
         "[sum] Result: 5",
+        "How do I read this template?\n<user_query>find me</user_query>\nI live in Girona.",
+        "This session is being continued from a previous conversation that ran out of context - why? I am Ana.",
+        "<task-notification> what is this tag?",
+        "[use_mcp_tool] Result: what does this mean?",
+        "My config:\n```xml\n<system-reminder>\nx\n</system-reminder>\n```\nI am Ana.",
+        "<skill>Cooking</skill>\n<skill>Golf</skill> are my skills.",
+        "In my file:\n<user_info>\n  Ana\n</user_info>",
+        "My notes\n## My request for Codex:\nis a heading that I saw.",
         '{"type": "login", "name": "Ana"}',
         '{"time": ',
         "  A [link] and 1 < 2.\n\n",
@@ -314,13 +327,64 @@ def test_messages_that_stand_newest_first_are_turned_around(tmp_path: Path) -> N
 @pytest.mark.parametrize("field", ["created_at", "timestamp", "createdAt"])
 def test_plain_messages_and_pages_of_them_are_turned_around_too(tmp_path: Path, field: str) -> None:
     messages = [
+        {"role": "user", "content": "Bye.", field: 1_767_261_607},
         {"role": "assistant", "content": "Noted.", field: 1_767_261_605},
         {"role": "user", "content": "I live in Girona.", field: 1_767_261_601},
     ]
     for written in (messages, {"messages": messages}, {"object": "list", "data": messages}):
         ((conversation,), (warning,)) = read(tmp_path, written)
-        assert said(conversation) == ["u I live in Girona.", "a Noted."]
+        assert said(conversation) == ["u I live in Girona.", "a Noted.", "u Bye."]
         assert NEWEST_FIRST in warning
+
+
+@pytest.mark.parametrize(
+    ("roles", "times"),
+    [
+        ("auau", (200, 200, 100, 100)),
+        ("auau", (200, 201, 102, 100)),
+        ("uaua", (100, 100, 200, 200)),
+    ],
+    ids=["newest first in whole seconds", "one pair by another clock", "oldest first"],
+)
+def test_messages_of_assistants_are_in_the_order_of_their_times(
+    tmp_path: Path, roles: str, times: tuple[int, ...]
+) -> None:
+    names = {"u": "user", "a": "assistant"}
+    messages = [
+        {"object": "thread.message", "role": names[role], "content": f"{role}{time // 100}", "created_at": time}
+        for role, time in zip(roles, times, strict=True)
+    ]
+    expected = ["u u1", "a a1", "u u2", "a a2"] if times[0] == times[1] else ["u u1", "a a1", "a a2", "u u2"]
+    for written in (messages, {"object": "list", "data": messages}):
+        ((conversation,), _) = read(tmp_path, written)
+        assert said(conversation) == expected
+
+
+def test_a_greeting_that_a_server_dates_later_stays_first(tmp_path: Path) -> None:
+    messages = [
+        {"role": "assistant", "content": "Hello", "created_at": "2026-01-01T10:00:01Z"},
+        {"role": "user", "content": "Hi", "created_at": "2026-01-01T10:00:00Z"},
+    ]
+    ((conversation,), warnings) = read(tmp_path, messages)
+    assert (said(conversation), warnings) == (["a Hello", "u Hi"], [])
+
+
+def test_lines_with_the_uuid_of_their_user_are_messages_of_their_own(tmp_path: Path) -> None:
+    lines = [
+        {"role": role, "content": text, "uuid": "user-1"} for role, text in (("user", "Hi"), ("assistant", "Hello"))
+    ]
+    ((conversation,), warnings) = read_lines(tmp_path, lines)
+    assert (said(conversation), warnings) == (["u Hi", "a Hello"], [])
+
+
+def test_a_thought_of_openhands_without_a_text_costs_nothing_else(tmp_path: Path) -> None:
+    events = [
+        {"source": "user", "action": "message", "args": {"content": "Hi"}},
+        {"source": "agent", "action": "run", "args": {"command": "ls", "thought": [1]}},
+        {"source": "agent", "action": "message", "args": {"content": "Hello"}},
+    ]
+    ((conversation,), _) = read(tmp_path, events)
+    assert said(conversation) == ["u Hi", "a Hello"]
 
 
 def test_an_answer_that_a_slow_clock_dates_before_its_question_stays_behind_it(tmp_path: Path) -> None:

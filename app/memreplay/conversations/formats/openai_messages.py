@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from memreplay.conversations.chat_logs import Chat, ChatLog, read_chats
@@ -143,7 +144,7 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     written: dict[str | int, tuple[Place, Any]] = {}
     for place, value in file.values(log.callbacks):
         log.values_go_on()
-        key = _text(value, "uuid") or len(written)
+        key = (_text(value, "uuid") if "parentUuid" in _object(value) else None) or len(written)
         if key in written:
             log.reader.left_out.add("message", "that stands again with the same uuid is shown once", place)
         written[key] = (place, value)
@@ -157,11 +158,25 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
     sessions = _sessions(lines)
     for session, of_session in sessions.items():
         messages = _without_rewound(of_session, log.reader)
+        if _object(file.first).get("object") == "thread.message":
+            messages = _by_time(messages)
         yield from log.conversations(Chat(messages, Place(file.path), session if len(sessions) > 1 else None))
     log.finish()
 
 
 _Line = tuple[Any, Place, list[ChatMessage]]
+
+
+def _by_time(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages of OpenAI's lists in the order of their times, which are in whole seconds: those of one
+    time stay as they are where the list begins with the oldest, and are turned around elsewhere.
+    """
+    groups = [list(group) for _, group in groupby(messages, key=lambda each: each.id or id(each))]
+    times = [each.at for each in messages if each.at is not None]
+    if times and times[0] > times[-1]:
+        groups.reverse()
+    groups.sort(key=lambda group: (group[0].at is None, group[0].at))
+    return [each for group in groups for each in group]
 
 
 def _undone(value: Any) -> int:
@@ -173,8 +188,11 @@ def _undone(value: Any) -> int:
 
 def _undo(lines: list[_Line], number: int, reader: MessageReader) -> None:
     """Remove the last exchanges, each from what the user said on."""
-    begins = [index for index, (_, _, said) in enumerate(lines) if _is_the_users(said)]
-    first = begins[-number:][0] if begins else len(lines)
+    first = index = len(lines)
+    while number and index:
+        index -= 1
+        if _is_the_users(lines[index][2]):
+            number, first = number - 1, index
     for _, place, said in lines[first:]:
         reader.left_out.add("message", "that the user took back is not shown", place, len(said))
     del lines[first:]
@@ -404,7 +422,7 @@ def _chats_inside(
         chunks = reader.messages(inside.get("chunks"), at.at("chunks"))
         yield Chat([*system_of(value, reader, place), *chunks], at)
     elif name == "data" and isinstance(inside, list):
-        yield Chat(reader.messages(inside, at), at)
+        yield Chat(_by_time(reader.messages(inside, at)), at)
     elif name == "output":
         asked = side(value["input"], "user", reader, place.at("input")) if value.get("input") else ()
         yield Chat([*system_of(value, reader, place), *asked, *reader.messages(inside, at)], at, value.get("id"))
