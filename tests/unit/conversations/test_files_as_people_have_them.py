@@ -287,6 +287,40 @@ def test_a_dialogue_in_a_message_is_no_part_of_the_chat(tmp_path: Path, chat: st
     assert warnings == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "**User:** Write one.\n\n**Assistant:** Here:\n\n## Prompt:\nHi\n\n## Response:\nHello\n\n"
+            "**User:** Thanks.\n",
+            ["User: Write one.", "AI: Here:\n\n## Prompt:\nHi\n\n## Response:\nHello", "User: Thanks."],
+        ),
+        (
+            "User: look\n```\ncut short\n\nAssistant: Fixed:\n```\nx = 1\n```\nUser: Thanks.\n",
+            ["User: look\n```\ncut short", "AI: Fixed:\n```\nx = 1\n```", "User: Thanks."],
+        ),
+        (
+            "User: Hi\nAssistant: Hello\n\n## User\nI live in Girona.\n\n## Assistant\nok\n",
+            ["User: Hi", "AI: Hello", "User: I live in Girona.", "AI: ok"],
+        ),
+        (
+            "## User\nHi\n\n**Assistant:** Hello\n\n## User\nI live in Girona.\n\n## Assistant\nok\n",
+            ["User: Hi", "AI: Hello", "User: I live in Girona.", "AI: ok"],
+        ),
+        (
+            "User: Hi\nAssistant: ok\nUser: my post\n\n---\nPowered by [Ghost](https://x.org)\n",
+            ["User: Hi", "AI: ok", "User: my post\n\n---\nPowered by [Ghost](https://x.org)"],
+        ),
+    ],
+    ids=["headings of an exporter", "an open fence", "a change of style", "two styles", "a footer of one's own"],
+)
+def test_messages_of_several_styles_are_all_read(tmp_path: Path, text: str, expected: list[str]) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text(text, encoding="utf-8")
+    (conversation,), warnings = read(path)
+    assert (said(conversation), warnings) == (expected, [])
+
+
 def test_a_block_of_code_without_an_end_takes_no_message_with_it(tmp_path: Path) -> None:
     path = tmp_path / "chat.md"
     replies = ["```py\nx = 1", "```py\nx = 1\n```"]

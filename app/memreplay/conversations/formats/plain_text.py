@@ -3,15 +3,17 @@
 A time may stand before or after the speaker. Names are speakers too, once it is known who the user is: the one that
 the caller names, or the one who talks to a known assistant (``Ana`` and ``Claude``). A message may have several
 lines; a line that would be read as the beginning of another message is written with a backslash before it. Nothing
-inside a fenced block of code begins a message, and the speakers stand in headings or none of them does.
+inside a fenced block of code begins a message.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 
 from memreplay.conversations.chat_logs import Chat, ChatLog
 from memreplay.conversations.formats.messengers import is_whatsapp, refusal
@@ -41,20 +43,13 @@ _HEADER = re.compile(
     rf"(?:[ \t]+[\[(]?(?P<after>{_STAMP})[\])]?(?:\*\*)?)?[ \t]*(?:(?P<colon>:(?:\*\*|__)?[ \t]*)|$)",
     re.MULTILINE,
 )
-_FENCE = r"(?:^[ \t]*|(?<=[:*-] ))"
-"""Where a fence of code may stand: at the beginning of a line, or after a speaker or a bullet."""
-_CODE = (
-    rf"{_FENCE}(?P<fence>`{{3,}}+|~{{3,}}+)[^`\n]*\n"
-    r"(?:(?![ \t]*(?P=fence)|.*[:*-] (?P=fence)).*\n)*+"
-    r"[ \t]*(?P=fence)[`~]*[ \t]*$"
-)
-"""A block between two fences. A fence without an end belongs to none: a reply may have been cut short."""
-_FENCED = re.compile(_CODE, re.MULTILINE)
-_LONE_FENCE = re.compile(rf"{_CODE}|{_FENCE}(?=\\*(?:```|~~~))", re.MULTILINE)
-_ESCAPED_FENCE = re.compile(rf"{_CODE}|(?P<before>{_FENCE})\\(?=\\*(?:```|~~~))", re.MULTILINE)
+_FENCE = re.compile(r"(?:^[ \t]*|(?<=[:*-] ))(?P<fence>`{3,}+|~{3,}+)(?P<rest>[^\n]*)", re.MULTILINE)
+"""Matches a fence of code at the beginning of a line, or after a speaker or a bullet."""
+_LONE_FENCE = re.compile(r"(?:^[ \t]*|(?<=[:*-] ))(?=\\*(?:```|~~~))", re.MULTILINE)
+_ESCAPED_FENCE = re.compile(r"(?P<before>^[ \t]*|(?<=[:*-] ))\\(?=\\*(?:```|~~~))", re.MULTILINE)
 _IN_HEADINGS = {"prompt": "User", "response": "Assistant"}
 """The headings of ChatGPT Exporter."""
-_FOOTER = re.compile(r"\n---\s+(?:Powered|Exported) by \[[^\]\n]*\]\([^)\n]*\)\s*\Z")
+_FOOTER = re.compile(r"\n---\s+(?:Powered|Exported) by \[ChatGPT Exporter\]\([^)\n]*\)\s*\Z")
 _SNIFFED_BYTES = 1 << 16
 _LONGEST_PREAMBLE = 12
 _MOST_WORDS = 4
@@ -91,33 +86,80 @@ def escaped(text: str) -> str:
     """Return a message with a backslash before each line but the first that would be read as another message, and
     before each fence that is not one of a block.
     """
-    text = _LONE_FENCE.sub(lambda found: found[0] if found["fence"] else found[0] + "\\", text)
+    blocks = _blocks_of_code(text)
+    text = _LONE_FENCE.sub(lambda found: found[0] if _is_within(found.end(), blocks) else found[0] + "\\", text)
     first, *lines = text.splitlines() or [""]
     return "\n".join([first, *("\\" + line if _HEADER.match(line) else line for line in lines)])
 
 
 def _headers(text: str) -> list[_Header]:
-    """Return the beginnings of messages: all in headings, or none, if these or the others have both sides."""
-    headers = list(_all_headers(_FENCED.sub(lambda found: "`" * len(found[0]), text)))
+    """Return the beginnings of messages, none of which is in a block of code.
+
+    Where marked ones, in headings or bold, have both sides, plain ones among them are words of a message.
+    """
+    blocks = _blocks_of_code(text)
+    headers = [each for each in _all_headers(text) if not _is_within(each.start, blocks)]
     exported = [each for each in headers if each.mark == "#" and each.folded in _IN_HEADINGS]
-    if _IN_HEADINGS.keys() <= {each.folded for each in exported}:
-        begins = exported[0].start
-        headers = [
-            replace(each, name=_IN_HEADINGS[each.folded])
-            if each.mark == "#" and each.folded in _IN_HEADINGS
-            else each
+    before = [each for each in headers if exported and each.start < exported[0].start and each.mark != "#"]
+    if _IN_HEADINGS.keys() <= {each.folded for each in exported} and not _sides(before) & {"assistant"}:
+        # Before them stands who exported the chat, in bold; what is no heading is a word of a message.
+        return [
+            replace(each, name=_IN_HEADINGS.get(each.folded, each.name))
             for each in headers
-            if each.start >= begins or each.mark != "*"  # before them stands who exported the chat, in bold
+            if each.mark == "#" and each.start >= exported[0].start
         ]
-    sides: dict[bool, set[TurnRole | None]] = {}
-    for each in headers:
-        if (role := _role_of(each.folded)) in _SIDES:
-            sides.setdefault(each.mark == "#", set()).add(role)
-    in_headings = next((are_headings for are_headings, found in sides.items() if found == _SIDES), None)
-    return headers if in_headings is None else [each for each in headers if (each.mark == "#") == in_headings]
+    marked, plain = [each for each in headers if each.mark], [each for each in headers if not each.mark]
+    if not (plain and _sides(marked) >= _SIDES):
+        return headers
+    are_apart = plain[-1].start < marked[0].start or marked[-1].start < plain[0].start
+    return headers if are_apart and _sides(plain) >= _SIDES else marked
 
 
-_SIDES = {"user", "assistant"}
+def _sides(headers: Iterable[_Header]) -> set[TurnRole | None]:
+    return {_role_of(each.folded) for each in headers}
+
+
+_SIDES: set[TurnRole | None] = {"user", "assistant"}
+
+
+def _blocks_of_code(text: str) -> list[tuple[int, int]]:
+    """Return where the blocks between two fences begin and end. A fence without an end belongs to none: a reply may
+    have been cut short.
+
+    Where a block would hold the beginning of a message, and the fences from there on are odd in number, its first
+    fence is the one without an end.
+    """
+    fences = list(_FENCE.finditer(text))
+    if not fences:
+        return []
+    speakers = [each.start for each in _all_headers(text) if _role_of(each.folded) in _SIDES]
+    left = Counter(each["fence"][0] for each in fences)
+    longest = list(accumulate(reversed([len(each["fence"]) for each in fences]), max))[::-1]
+    blocks: list[tuple[int, int]] = []
+    for index, opening in enumerate(fences):
+        mark = opening["fence"]
+        is_even = left[mark[0]] % 2 == 0
+        left[mark[0]] -= 1
+        if (blocks and opening.start() < blocks[-1][1]) or "`" in opening["rest"]:
+            continue
+        if index + 1 == len(fences) or longest[index + 1] < len(mark):
+            continue
+        other = next((each for each in islice(fences, index + 1, None) if each["fence"].startswith(mark)), None)
+        if other is None or other["rest"].strip(f"{mark[0]} \t") or not _is_first_in_line(text, other):
+            continue
+        holds_a_speaker = bisect_right(speakers, opening.end()) < bisect_right(speakers, other.start())
+        if is_even or not holds_a_speaker:
+            blocks.append((opening.start(), other.end()))
+    return blocks
+
+
+def _is_first_in_line(text: str, fence: re.Match[str]) -> bool:
+    return fence.start() == 0 or text[fence.start() - 1] == "\n"
+
+
+def _is_within(place: int, blocks: Sequence[tuple[int, int]]) -> bool:
+    before = bisect_right(blocks, (place, len(blocks) and blocks[-1][1]))
+    return before > 0 and place < blocks[before - 1][1]
 
 
 def _all_headers(text: str) -> Iterator[_Header]:
@@ -222,5 +264,7 @@ def _message(header: _Header, said: str, roles: Mapping[str, TurnRole]) -> ChatM
 
 def _unescaped(text: str) -> str:
     """Return the text without the backslashes that :func:`escaped` put in it."""
-    lines = _ESCAPED_FENCE.sub(lambda found: found[0] if found["fence"] else found["before"], text).split("\n")
+    blocks = _blocks_of_code(text)
+    text = _ESCAPED_FENCE.sub(lambda found: found[0 if _is_within(found.end(), blocks) else "before"], text)
+    lines = text.split("\n")
     return "\n".join(line[1:] if line.startswith("\\") and _HEADER.match(line) else line for line in lines)
