@@ -1134,14 +1134,14 @@ _DEEPEST = 8
 def _side(value: Any, default: TurnRole, reader: MessageReader, place: Place, depth: int) -> list[ChatMessage]:
     inside = decoded(value)
     if isinstance(inside, str) and (whole := _whole_messages(inside)) is not None:
-        if not whole:
-            reader.left_out.add("list", "of messages is cut short in its first and shown as neither", place)
-            return [ChatMessage("other", inside, "Program")]
-        reader.left_out.add("list", "of messages is cut short and shown without the end", place)
-        return _listed(whole, default, reader, place, depth)
+        if found := _listed(whole, default, reader, place, depth):
+            reader.left_out.add("list", "of messages is cut short and shown without the end", place)
+            return found
+        reader.left_out.add("list", "of messages is cut short in its first and shown as neither", place)
+        return [ChatMessage("other", inside, "Program")]
     if isinstance(inside, str):
         return [ChatMessage(default, inside)] if inside.strip() else []
-    found: list[ChatMessage] = []
+    found = []
     if depth > _DEEPEST:
         return found
     if isinstance(inside, list):

@@ -300,6 +300,24 @@ def test_sessions_of_gemini_cli_hold_each_message_once_and_as_it_was_last_writte
     assert len(warnings) == 3
 
 
+def test_sessions_of_gemini_cli_in_one_file_are_conversations(tmp_path: Path) -> None:
+    def session(id_: str, *messages: Json) -> Json:
+        return {"sessionId": id_, "projectHash": "h", "messages": list(messages)}
+
+    hello = [{"type": "user", "content": "Hi"}, {"id": "2", "type": "gemini", "content": "Hello"}]
+    lines = [session("a"), {"id": "1", "type": "user", "content": "I live in Girona."}, session("b", *hello)]
+    found, warnings = read_lines(tmp_path, lines)
+    assert {each.id: said(each) for each in found} == {"a": ["u I live in Girona."], "b": ["u Hi", "a Hello"]}
+    assert warnings == []
+
+
+@pytest.mark.parametrize("cut", ['[{"role": "user"},', '[{"role": "user", "content": "I live in Gir'])
+def test_a_cut_list_without_a_whole_message_is_shown_as_neither(tmp_path: Path, cut: str) -> None:
+    ((conversation,), (warning,)) = read(tmp_path, [{"request": cut, "response": "Noted."}])
+    assert shown(conversation) == [("Program", cut), ("AI", "Noted.")]
+    assert "1 list of messages is cut short in its first and shown as neither" in warning
+
+
 # ---- newest first ------------------------------------------------------------------------------------------------
 
 

@@ -30,12 +30,15 @@ def detect(file: DatasetFile) -> bool:
 
 
 def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) -> Iterator[Conversation]:
-    """Yield the conversation of the session."""
+    """Yield a conversation for each session."""
     log = ChatLog(file, callbacks)
-    written: dict[str, tuple[Any, Place]] = {}
+    sessions: dict[str, _Written] = {}
+    written: _Written = {}
     for place, value in file.values(log.callbacks):
         log.values_go_on()
         line = value if isinstance(value, dict) else {}
+        if "sessionId" in line:
+            written = sessions.setdefault(str(line["sessionId"]), {})
         target = line.get("$rewindTo")
         if isinstance(target, str) and target in written:
             _take_back(written, target, log.reader)
@@ -43,23 +46,30 @@ def load(file: DatasetFile, callbacks: LoadCallbacks, _evidence: object = None) 
             written.update(_messages(line, place))
         else:
             log.reader.left_out.add("entry", "without a message is not shown", place)
-    said = [each for value, place in written.values() for each in log.reader.message(value, place)]
-    yield from log.conversations(Chat(said, Place(file.path)))
+    for session, of_session in sessions.items():
+        said = [each for value, place in of_session.values() for each in log.reader.message(value, place)]
+        yield from log.conversations(Chat(said, Place(file.path), session if len(sessions) > 1 else None))
     log.finish()
+
+
+_Written = dict[str, tuple[Any, Place]]
+"""The messages of a session by their ids, as they were last written."""
 
 
 def _messages(line: dict[str, Any], place: Place) -> Iterator[tuple[str, tuple[Any, Place]]]:
     """Yield the messages of a line with their ids."""
-    changed = line.get("$set")
-    listed = changed.get("messages") if isinstance(changed, dict) else None
-    for index, each in enumerate(listed if isinstance(listed, list) else ()):
-        if isinstance(each, dict) and isinstance(each.get("id"), str):
-            yield each["id"], (each, place.at("$set", "messages", index))
+    for holder, at in ((line, place), (line.get("$set"), place.at("$set"))):
+        listed = holder.get("messages") if isinstance(holder, dict) else None
+        for index, each in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(each, dict):
+                of_message = at.at("messages", index)
+                id_ = each.get("id")
+                yield (id_ if isinstance(id_, str) else str(of_message)), (each, of_message)
     if isinstance(line.get("id"), str):
         yield line["id"], (line, place)
 
 
-def _take_back(written: dict[str, tuple[Any, Place]], target: str, reader: MessageReader) -> None:
+def _take_back(written: _Written, target: str, reader: MessageReader) -> None:
     """Remove a message with all after it."""
     ids = list(written)
     for id_ in ids[ids.index(target) :]:
