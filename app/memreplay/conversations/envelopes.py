@@ -81,18 +81,14 @@ def _split(text: str, beginning: re.Pattern[str], is_the_users: bool) -> Iterato
     ``is_the_users`` says who said what is inside; the rest is of the other one. What is not closed is no envelope,
     nor is what stands in a block of code.
     """
-    end = 0
+    end, begins = 0, _after_blanks(text, 0)
     unclosed: set[str] = set()
     blocks = [] if is_the_users else _blocks_of_code(text)
     for found in beginning.finditer(text):
         closing = _CLOSINGS.get(found["opening"], f"</{found['tag']}>")
-        if (
-            found.start() < end
-            or closing in unclosed
-            or any(first <= found.start() < last for first, last in blocks)
-        ):
+        if found.start() < end or closing in unclosed or _is_in_a_block(found.start(), blocks):
             continue
-        if not is_the_users and found["common"] and not _is_sent(found, _BLANK.match(text, end)):
+        if not is_the_users and found["common"] and not _is_sent(found, begins):
             continue
         details = text.find(f"\n{_DETAILS_OF_CLINE}", found.end()) if found["tag"] == "task" else -1
         closed = text.find(closing, found.end()) if details < 0 else text.rfind(closing, found.end(), details)
@@ -101,6 +97,7 @@ def _split(text: str, beginning: re.Pattern[str], is_the_users: bool) -> Iterato
             continue
         yield Part(text[end : found.start()], not is_the_users)
         end = closed + len(closing)
+        begins = _after_blanks(text, end)
         inside = text[found.end() : closed] if is_the_users else text[found.start() : end]
         yield Part(inside, is_the_users)
     yield Part(text[end:], not is_the_users)
@@ -109,11 +106,16 @@ def _split(text: str, beginning: re.Pattern[str], is_the_users: bool) -> Iterato
 _BLANK = re.compile(r"\s*")
 
 
-def _is_sent(tag: re.Match[str], blank: re.Match[str] | None) -> bool:
-    """Return whether a tag that anyone may write is an agent's: alone in its line, and behind nothing but blanks at
-    the beginning or behind another envelope.
+def _after_blanks(text: str, place: int) -> int:
+    blanks = _BLANK.match(text, place)
+    return blanks.end() if blanks else place
+
+
+def _is_sent(tag: re.Match[str], begins: int) -> bool:
+    """Return whether a tag that anyone may write is an agent's: alone in its line, and not behind ``begins``, where
+    the message begins, or what follows another envelope.
     """
-    is_first = blank is not None and tag.start("opening") <= blank.end()
+    is_first = tag.start("opening") <= begins
     return is_first and tag.string[tag.end() : tag.end() + 1] in ("\n", "\r")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,18 @@ def test_what_only_looks_like_an_envelope_is_the_users(tmp_path: Path, text: str
     ((conversation,), warnings) = read(tmp_path, [{"role": "user", "content": text}])
     assert ([turn.text for turn in conversation.turns], warnings) == ([text], [])
     assert conversation.turns[0].role == "user"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [" " * 200_000 + "x" + "\n<skill>\n" * 20_000 + "</skill>", "```\n" * 50_000 + "<skill>\n" * 5_000],
+    ids=["tags behind blanks", "tags behind blocks"],
+)
+def test_a_hostile_message_is_opened_in_linear_time(tmp_path: Path, text: str) -> None:
+    started = time.process_time()
+    ((conversation,), _) = read(tmp_path, [{"role": "user", "content": text}])
+    assert time.process_time() - started < 3
+    assert conversation.turns[0].text.strip() == text.strip()
 
 
 # ---- what the user took back -------------------------------------------------------------------------------------
