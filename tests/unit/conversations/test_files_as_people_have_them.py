@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from datetime import datetime
@@ -319,6 +320,20 @@ def test_messages_of_several_styles_are_all_read(tmp_path: Path, text: str, expe
     path.write_text(text, encoding="utf-8")
     (conversation,), warnings = read(path)
     assert (said(conversation), warnings) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    "fences",
+    ["```\n" * 100_000, "~~~ a\n```\n" * 50_000, "".join("`" * n + "\n" for n in range(1200, 2, -1))],
+    ids=["one kind", "two kinds", "shorter and shorter"],
+)
+def test_many_fences_are_read_in_linear_time(tmp_path: Path, fences: str) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text(f"User: Hi\n{fences}Assistant: Hello\n", encoding="utf-8")
+    started = time.process_time()
+    (conversation,), _ = read(path)
+    assert time.process_time() - started < 5
+    assert [turn.role for turn in conversation.turns] == ["user", "assistant"]
 
 
 def test_a_block_of_code_without_an_end_takes_no_message_with_it(tmp_path: Path) -> None:

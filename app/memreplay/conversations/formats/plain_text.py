@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from itertools import accumulate
 
 from memreplay.conversations.chat_logs import Chat, ChatLog
 from memreplay.conversations.formats.messengers import is_whatsapp, refusal
@@ -133,22 +133,27 @@ def _blocks_of_code(text: str) -> list[tuple[int, int]]:
     if not fences:
         return []
     speakers = [each.start for each in _all_headers(text) if _role_of(each.folded) in _SIDES]
-    left = Counter(each["fence"][0] for each in fences)
-    longest = list(accumulate(reversed([len(each["fence"]) for each in fences]), max))[::-1]
+    alike = {mark: [each for each in fences if each["fence"][0] == mark] for mark in "`~"}
+    longest = {
+        mark: list(accumulate((len(each["fence"]) for each in reversed(found)), max))[::-1]
+        for mark, found in alike.items()
+    }
     blocks: list[tuple[int, int]] = []
-    for index, opening in enumerate(fences):
-        mark = opening["fence"]
-        is_even = left[mark[0]] % 2 == 0
-        left[mark[0]] -= 1
+    passed = Counter[str]()
+    for opening in fences:
+        mark = opening["fence"][0]
+        later = passed[mark] = passed[mark] + 1
         if (blocks and opening.start() < blocks[-1][1]) or "`" in opening["rest"]:
             continue
-        if index + 1 == len(fences) or longest[index + 1] < len(mark):
+        if later == len(alike[mark]) or longest[mark][later] < len(opening["fence"]):
             continue
-        other = next((each for each in islice(fences, index + 1, None) if each["fence"].startswith(mark)), None)
-        if other is None or other["rest"].strip(f"{mark[0]} \t") or not _is_first_in_line(text, other):
+        while not alike[mark][later]["fence"].startswith(opening["fence"]):
+            later += 1
+        other = alike[mark][later]
+        if other["rest"].strip(f"{mark} \t") or not _is_first_in_line(text, other):
             continue
-        holds_a_speaker = bisect_right(speakers, opening.end()) < bisect_right(speakers, other.start())
-        if is_even or not holds_a_speaker:
+        is_even = (len(alike[mark]) - passed[mark] + 1) % 2 == 0
+        if is_even or bisect_right(speakers, opening.end()) == bisect_right(speakers, other.start()):
             blocks.append((opening.start(), other.end()))
     return blocks
 
